@@ -1,0 +1,142 @@
+"""The machine: what a primitive, an interpreter and a tracer are, and `bind`, which brings them together.
+
+The interpreter created last among the arguments' tracers gives a primitive its meaning; where no argument is a tracer,
+NumPy does. Nothing here is global but one counter, so threads share nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from funcgrad import errors
+
+Value = Any
+"""An ndarray, a NumPy or Python scalar, or a tracer of an older interpreter."""
+
+tick = itertools.count(1).__next__
+"""The one counter: interpreters and nodes are numbered in the order of their birth (`next` on a count is atomic)."""
+
+
+class Traced:
+    """The mark of every tracer: a stand-in for the value `_value`, owned by the interpreter `_main`."""
+
+    __slots__ = ()
+    _main: Interpreter
+    _value: Value
+    _shape: tuple[int, ...]
+    _dtype: np.dtype[Any]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Primitive:
+    """An operation: its name and the NumPy computation. Its kind (see `ops.kinds`) adds the derivative."""
+
+    name: str
+    impl: Callable[..., Any]
+
+    def __call__(self, *args: Value, **params: Any) -> Any:
+        return bind(self, args, params)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} {self.name}>"
+
+
+@attrs.frozen
+class Spec:
+    """What a transpose may know of the operand it is linear in."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+@attrs.frozen
+class Label:
+    """Which transformation of which function, begun on which line: what errors about tracers say."""
+
+    transformation: str
+    function: str
+    filename: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """The file's last part and the line, as in `train.py:41`."""
+        return f"{self.filename.rpartition('/')[2]}:{self.line}"
+
+    def __str__(self) -> str:
+        return f"{self.transformation}({self.function})"
+
+
+class Interpreter:
+    """A meaning for primitives. `new` makes its tracers, until `close` takes that away.
+
+    **Law:** an interpreter holds only values of interpreters older than itself.
+    """
+
+    __slots__ = ("label", "new", "order")
+    label: Label
+    new: Callable[[], Any]
+    order: int
+
+    def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+        """Give `prim` its meaning on `args`, of which at least one is a tracer of this interpreter."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """From here on, computing with a tracer of this interpreter is an error (at no cost until then)."""
+        label = self.label
+
+        def closed() -> Any:
+            raise errors.LeakedTracerError(str(label), label.function, label.place, "ended")
+
+        self.new = closed
+
+    @property
+    def closed(self) -> bool:
+        return getattr(self.new, "__name__", "") == "closed"
+
+
+def bind(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    """Apply `prim`: the interpreter created last among those of `args` decides what that means."""
+    top: Interpreter | None = None
+    for a in args:
+        if isinstance(a, Traced) and (top is None or a._main.order > top.order):
+            top = a._main
+    if top is None:
+        return prim.impl(*args, **params)
+    return top.process(prim, args, params)
+
+
+def shape_of(x: Value) -> tuple[int, ...]:
+    """The shape of a value; that of a tracer is known without asking anyone."""
+    return x._shape if isinstance(x, Traced) else x.shape if isinstance(x, (np.ndarray, np.generic)) else np.shape(x)
+
+
+def dtype_of(x: Value) -> np.dtype[Any]:
+    """The dtype of a value; Python numbers have the dtype NumPy gives them when they stand alone."""
+    if isinstance(x, Traced):
+        return x._dtype
+    return x.dtype if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x).dtype
+
+
+def spec_of(x: Value) -> Spec:
+    return Spec(shape_of(x), dtype_of(x))
+
+
+def ground(x: Value) -> Value:
+    """The bare value at the bottom. A look that decides anything must not use this, but go through `bind`."""
+    while isinstance(x, Traced):
+        x = x._value
+    return x
+
+
+class Frozen:
+    """The mark of everything with the face of an array: a `Tensor` holds its read-only ndarray in `_array`."""
+
+    __slots__ = ()
+    _array: np.ndarray[Any, Any]

@@ -1,0 +1,187 @@
+"""Every exception of funcgrad and how its sentence is made.
+
+A message is at most three sentences: what happened, with the values; the rule; what to write instead.
+Each class also derives from the builtin that a user would catch.
+"""
+
+from __future__ import annotations
+
+
+class FuncgradError(Exception):
+    """The base of every exception that funcgrad raises on purpose."""
+
+
+# ---- tracers
+
+
+class LeakedTracerError(FuncgradError, RuntimeError):
+    """A tracer met a transformation it does not belong to, or outlived its own."""
+
+    def __init__(self, transformation: str, function: str, place: str, how: str) -> None:
+        self.transformation, self.function, self.place = transformation, function, place
+        if how == "ended":
+            text = f"A tracer of {transformation} ({place}) was used after it ended. Return it from `{function}` instead of storing it."
+        else:
+            text = (
+                f"A tracer of {transformation} ({place}) came out of an older transformation. "
+                "A value may leave a transformation only through the function's return value, and not through generators or coroutines that interleave two."
+            )
+        super().__init__(text)
+
+
+class ConversionError(FuncgradError, TypeError):
+    """A traced value was asked to become a number or an ndarray, which would drop its gradient."""
+
+    def __init__(self, what: str, function: str, place: str, instead: str = "Use `np` functions, or `fg.stop_gradient` first.") -> None:
+        self.what, self.function, self.place = what, function, place
+        super().__init__(f"{what} of a traced value in {function} ({place}) would drop its gradient. {instead}")
+
+
+class TooLargeToStackError(FuncgradError, TypeError):
+    """`np.asarray` of a large traced array would go element by element."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        self.size = size
+        super().__init__(
+            f"np.asarray (or np.array) of a traced array of {size} elements would go element by element (limit: {limit}). "
+            "Drop it: a traced array already works with every NumPy function."
+        )
+
+
+class MissingRuleError(FuncgradError, NotImplementedError):
+    """A function has no derivative rule here."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"{name} of a traced value has no derivative rule in funcgrad. "
+            "Write it in terms of functions that have one, or apply it to `fg.stop_gradient(x)` if its derivative does not matter."
+        )
+
+
+class OutArgumentError(FuncgradError, TypeError):
+    """`out=` would write a traced value into an array."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name}: out= would write a traced value into an array, which cannot hold it. Use the returned value instead.")
+
+
+class WhereArgumentError(FuncgradError, TypeError):
+    """A ufunc's `where=` without `out=` leaves elements undefined."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name}: where= leaves elements undefined unless out= is given, which traced values cannot have. Use np.where(mask, …, …).")
+
+
+class FrozenError(FuncgradError, TypeError):
+    """Something immutable was written to."""
+
+    def __init__(self, what: str, instead: str) -> None:
+        super().__init__(f"{what}: tensors and traced values are immutable. {instead}")
+
+
+class UnhashableError(FuncgradError, TypeError):
+    """Tensors compare element by element, so they have no hash."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"unhashable type: {kind!r}, as with arrays: == compares element by element. Use id(x), or a name, as the key.")
+
+
+# ---- doors
+
+
+class InputError(FuncgradError, TypeError):
+    """An argument cannot be differentiated."""
+
+    def __init__(self, transformation: str, path: str, what: str, instead: str) -> None:
+        self.path = path
+        super().__init__(f"{transformation}: {path} is {what}. {instead}")
+
+
+class OutputError(FuncgradError, TypeError):
+    """The function's output cannot be differentiated."""
+
+    def __init__(self, transformation: str, rule: str, got: str, instead: str) -> None:
+        super().__init__(f"{transformation}: {rule}, got {got}. {instead}")
+
+
+class ArgumentError(FuncgradError, ValueError):
+    """Arguments of a transformation that name nothing, or do not fit each other."""
+
+    def __init__(self, transformation: str, what: str) -> None:
+        super().__init__(f"{transformation}: {what}")
+
+
+class ArgumentTypeError(FuncgradError, TypeError):
+    """Arguments of a transformation of the wrong type."""
+
+    def __init__(self, transformation: str, what: str) -> None:
+        super().__init__(f"{transformation}: {what}")
+
+
+# ---- pytrees
+
+
+class UnregisteredContainerError(FuncgradError, TypeError):
+    """A subclass of a container: taking it apart could lose what it adds, taking it as a leaf would hide what it holds."""
+
+    def __init__(self, cls: type, base: type, path: str) -> None:
+        self.cls, self.base, self.path = cls, base, path
+        super().__init__(
+            f"flatten: {cls.__name__} at {path or 'the root'} is a subclass of {base.__name__} that is not registered. "
+            f"Use `fg.tree.register({cls.__name__}, flatten, unflatten)`, or pass a plain container."
+        )
+
+
+class CyclicTreeError(FuncgradError, ValueError):
+    """A container that contains itself."""
+
+    def __init__(self, path: str, ancestor: str) -> None:
+        self.path, self.ancestor = path, ancestor
+        super().__init__(f"flatten: the container at {path} is the one at {ancestor or 'the root'}: it contains itself. A tree has no cycles.")
+
+
+class DeepTreeError(FuncgradError, ValueError):
+    """A tree that nests too deep."""
+
+    def __init__(self, path: str, limit: int) -> None:
+        self.path, self.limit = path, limit
+        super().__init__(f"flatten: more than {limit} levels at {path[:40]}…. Use a flat list of what is nested.")
+
+
+class UnsetFieldError(FuncgradError, ValueError):
+    """A field of a dataclass or attrs object has no value."""
+
+    def __init__(self, cls: type, field: str, path: str) -> None:
+        self.cls, self.field, self.path = cls, field, path
+        super().__init__(f"flatten: {path}.{field} of {cls.__name__} has no value. Every field needs one, if only None.")
+
+
+class TreeMismatchError(FuncgradError, ValueError):
+    """Trees that should have the same structure differ."""
+
+    def __init__(self, verb: str, position: int, path: str, left: str, right: str) -> None:
+        self.path, self.left, self.right = path, left, right
+        super().__init__(
+            f"{verb}: trees 1 and {position} differ at {path or 'the root'}: {left} ≠ {right}. All trees must have the same structure."
+        )
+
+
+class LeafCountError(FuncgradError, ValueError):
+    """Too few or too many leaves for a treedef."""
+
+    def __init__(self, given: int, paths: tuple[str, ...]) -> None:
+        self.given, self.expected = given, len(paths)
+        self.path = paths[min(given, len(paths) - 1)] if paths else ""
+        where = f"none is left for {self.path or 'the root'}" if given < len(paths) else f"the last place is {self.path or 'the root'}" if paths else "it has none"
+        super().__init__(f"unflatten: got {given} leaves for a tree of {len(paths)}: {where}. Pass one leaf for each place.")
+
+
+class TreeRegistrationError(FuncgradError, ValueError):
+    """A class that is a container already."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        super().__init__(f"register: {cls.__name__} is a container already. A class is registered once.")

@@ -1,0 +1,93 @@
+"""The tables behind `__array_function__` and `__array_ufunc__`: which NumPy callable is which composition of ours."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from funcgrad import errors
+from funcgrad.core import Value
+from funcgrad.numpy.bridge import bare
+from funcgrad.ops.kinds import BY_UFUNC
+from funcgrad.ops.shaping import cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""What NumPy's functions mean when an argument is traced."""
+
+UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
+"""Ufuncs that are compositions of primitives; those that are primitives are in `ops.kinds.BY_UFUNC`."""
+
+METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {}
+"""`ufunc.reduce`, `accumulate` and `outer`."""
+
+_OUT_AT: dict[Callable[..., Any], int] = {}
+
+
+def implements(*functions: Callable[..., Any]) -> Callable[[F], F]:
+    """Say that the decorated function, with the same signature, is what these NumPy functions mean on traced values.
+
+    It gets arguments that are bare: ndarrays, numbers, tracers, and lists or tuples of them (see `bridge.array`).
+    `out=` is refused before it is called.
+    """
+
+    def note(implementation: F) -> F:
+        names = list(inspect.signature(implementation).parameters)
+        for f in functions:
+            FUNCTIONS[f] = implementation
+            if "out" in names:
+                _OUT_AT[f] = names.index("out")
+        return implementation
+
+    return note
+
+
+def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function of traced values."""
+    implementation = FUNCTIONS.get(func)
+    if implementation is None:
+        raise errors.MissingRuleError(name_of(func))
+    at = _OUT_AT.get(func)
+    if kwargs.get("out") is not None or (at is not None and len(args) > at and args[at] is not None):
+        raise errors.OutArgumentError(name_of(func))
+    return implementation(*[bare(a) for a in args], **{k: bare(v) for k, v in kwargs.items()})
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A ufunc, or one of its methods, of traced values."""
+    if kwargs.pop("out", None) is not None:
+        raise errors.OutArgumentError(name_of(ufunc) + ("" if method == "__call__" else f".{method}"))
+    args = tuple([bare(a) for a in args])
+    if method != "__call__":
+        special = METHODS.get((ufunc, method))
+        if special is None:
+            raise errors.MissingRuleError(f"{name_of(ufunc)}.{method}")
+        return special(*args, **kwargs)
+    implementation = BY_UFUNC.get(ufunc) or UFUNCS.get(ufunc)
+    if implementation is None:
+        raise errors.MissingRuleError(name_of(ufunc))
+    args = tuple([np.asarray(a) if isinstance(a, (list, tuple)) else a for a in args])
+    return implementation(*args) if not kwargs else _with_keywords(ufunc, implementation, args, kwargs)
+
+
+def _with_keywords(ufunc: np.ufunc, implementation: Callable[..., Any], args: tuple[Value, ...], kwargs: dict[str, Any]) -> Any:
+    """`dtype=` casts the operands; `where=` needs `out=`; the rest says how memory is laid out and changes no value."""
+    if kwargs.pop("where", True) is not True:
+        raise errors.WhereArgumentError(name_of(ufunc))
+    dtype = kwargs.pop("dtype", None)
+    for ignored in ("casting", "order", "subok"):
+        kwargs.pop(ignored, None)
+    if kwargs:
+        return implementation(*args, **kwargs)
+    return implementation(*[cast(a, np.dtype(dtype)) for a in args]) if dtype is not None else implementation(*args)
+
+
+def name_of(func: Callable[..., Any]) -> str:
+    """The name a user would write, as in `np.linalg.norm`."""
+    module = getattr(func, "__module__", None) or "numpy"
+    name = getattr(func, "__name__", repr(func))
+    return f"{module.replace('numpy', 'np', 1)}.{name}" if module.startswith("numpy") else f"{module}.{name}"

@@ -1,0 +1,162 @@
+"""The elementwise primitives: NumPy's ufuncs, a formula sheet.
+
+Each rule says how the partial in one argument scales a `t`. Ties share equally; the slope at a kink of abs or sign is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Value
+from funcgrad.ops.kinds import ID, NEG, constant, elementwise
+
+_LN2, _LN10 = math.log(2.0), math.log(10.0)
+_DEGREE = math.pi / 180.0
+
+
+# ---- scaling by a partial that may be infinite where the cotangent is zero
+
+
+def _scale(t: Any, p: Any) -> Any:
+    """`t * p`, but 0 wherever `t` is exactly 0, whatever `p` is there."""
+    with np.errstate(all="ignore"):
+        return np.where(t == 0, np.zeros((), np.result_type(t, p)), np.multiply(t, p))[()]
+
+
+scale = elementwise(_scale, lambda t, y: scale(t, y), lambda t, x: scale(x, t), name="scale")
+
+# ---- arithmetic
+
+add = elementwise(np.add, ID, ID)
+subtract = elementwise(np.subtract, ID, NEG)
+multiply = elementwise(np.multiply, lambda t, y: t * y, lambda t, x: t * x)
+divide = elementwise(np.divide, lambda t, y: t / y, lambda t, out, y: -(t * out) / y)
+negative = elementwise(np.negative, NEG)
+positive = elementwise(np.positive, ID)
+reciprocal = elementwise(np.reciprocal, lambda t, out: -(t * out) * out)
+square = elementwise(np.square, lambda t, x: t * (2 * x))
+remainder = elementwise(np.remainder, ID, lambda t, x, y: -t * floor_divide(x, y))
+fmod = elementwise(np.fmod, ID, lambda t, x, y: -t * trunc(x / (y + 0 * t)))
+
+
+def _power_base(t: Value, x: Value, y: Value) -> Value:
+    """`y x^(y-1)`: exact for a constant exponent, and 0 wherever a traced one is 0."""
+    if type(y) in (int, float):
+        if y == 0:
+            return t * 0
+        return t if y == 1 else t * (2 * x) if y == 2 else t * (y * power(x, y - 1))
+    return t * scale(y, power(x, y - 1))
+
+
+power = elementwise(np.power, _power_base, lambda t, out, x: t * scale(out, log(x)))
+float_power = elementwise(
+    np.float_power, lambda t, x, y: t * scale(y, float_power(x, y - 1)), lambda t, out, x: t * scale(out, log(x))
+)
+
+# ---- exponentials and logarithms
+
+exp = elementwise(np.exp, lambda t, out: t * out)
+exp2 = elementwise(np.exp2, lambda t, out: t * (out * _LN2))
+expm1 = elementwise(np.expm1, lambda t, out: t * (out + 1))
+log = elementwise(np.log, lambda t, x: t / x)
+log2 = elementwise(np.log2, lambda t, x: t / (x * _LN2))
+log10 = elementwise(np.log10, lambda t, x: t / (x * _LN10))
+log1p = elementwise(np.log1p, lambda t, x: t / (x + 1))
+sqrt = elementwise(np.sqrt, lambda t, out: t * 0.5 / out)
+cbrt = elementwise(np.cbrt, lambda t, out: t / (3 * out * out))
+
+
+def _weight(x: Value, out: Value) -> Value:
+    """`exp(x - out)`, the share of `x` in `out = log(exp(x) + …)`: 0 at -inf, where `x - out` would be nan."""
+    return exp(where(out == -np.inf, out, x - out))
+
+
+def _weight2(x: Value, out: Value) -> Value:
+    return exp2(where(out == -np.inf, out, x - out))
+
+
+logaddexp = elementwise(np.logaddexp, lambda t, out, x: t * _weight(x, out), lambda t, out, y: t * _weight(y, out))
+logaddexp2 = elementwise(np.logaddexp2, lambda t, out, x: t * _weight2(x, out), lambda t, out, y: t * _weight2(y, out))
+
+# ---- trigonometric and hyperbolic
+
+sin = elementwise(np.sin, lambda t, x: t * cos(x))
+cos = elementwise(np.cos, lambda t, x: -t * sin(x))
+tan = elementwise(np.tan, lambda t, out: t * (1 + out * out))
+arcsin = elementwise(np.arcsin, lambda t, x: t / sqrt(1 - x * x))
+arccos = elementwise(np.arccos, lambda t, x: -t / sqrt(1 - x * x))
+arctan = elementwise(np.arctan, lambda t, x: t / (1 + x * x))
+arctan2 = elementwise(np.arctan2, lambda t, x, y: t * y / (x * x + y * y), lambda t, x, y: -t * x / (x * x + y * y))
+hypot = elementwise(np.hypot, lambda t, out, x: t * x / out, lambda t, out, y: t * y / out)
+sinh = elementwise(np.sinh, lambda t, x: t * cosh(x))
+cosh = elementwise(np.cosh, lambda t, x: t * sinh(x))
+tanh = elementwise(np.tanh, lambda t, out: t * (1 - out * out))
+arcsinh = elementwise(np.arcsinh, lambda t, x: t / sqrt(1 + x * x))
+arccosh = elementwise(np.arccosh, lambda t, x: t / (sqrt(x - 1) * sqrt(x + 1)))
+arctanh = elementwise(np.arctanh, lambda t, x: t / ((1 - x) * (1 + x)))
+deg2rad = elementwise(np.deg2rad, lambda t: t * _DEGREE)
+radians = elementwise(np.radians, lambda t: t * _DEGREE)
+rad2deg = elementwise(np.rad2deg, lambda t: t / _DEGREE)
+degrees = elementwise(np.degrees, lambda t: t / _DEGREE)
+
+# ---- kinks: ties share equally
+
+
+def _wins(x: Value, y: Value, out: Value) -> Value:
+    """1 where `x` is the result, ½ where both are, 0 elsewhere; nan is the result where it stands."""
+    mine, other = (x == out) | (x != x), (y == out) | (y != y)
+    return np.where(mine, np.where(other, 0.5, 1.0), 0.0).astype(np.result_type(out))
+
+
+wins = constant(_wins, name="wins")
+maximum = elementwise(np.maximum, lambda t, out, x, y: t * wins(x, y, out), lambda t, out, x, y: t * wins(y, x, out))
+minimum = elementwise(np.minimum, lambda t, out, x, y: t * wins(x, y, out), lambda t, out, x, y: t * wins(y, x, out))
+fmax = elementwise(np.fmax, lambda t, out, x, y: t * fwins(x, y, out), lambda t, out, x, y: t * fwins(y, x, out))
+fmin = elementwise(np.fmin, lambda t, out, x, y: t * fwins(x, y, out), lambda t, out, x, y: t * fwins(y, x, out))
+
+
+def _fwins(x: Value, y: Value, out: Value) -> Value:
+    """As `wins`, but a nan loses against a number."""
+    return np.where(x == out, np.where(y == out, 0.5, 1.0), 0.0).astype(np.result_type(out))
+
+
+fwins = constant(_fwins, name="fwins")
+
+absolute = elementwise(np.absolute, lambda t, x: t * conjugate(sign(x)), keeps_dtype=False)
+fabs = elementwise(np.fabs, lambda t, x: t * sign(x))
+copysign = elementwise(np.copysign, lambda t, out, x: t * (sign(x) * sign(out)), None)
+
+# ---- complex: |z|, Re, Im and conj are linear over the reals only; the edge takes the real part where the output is real
+
+conjugate = elementwise(np.conjugate, lambda t: conjugate(t))
+real = elementwise(lambda x: np.real(x), ID, name="real", keeps_dtype=False)
+imag = elementwise(lambda x: np.imag(x), lambda t: t * -1j, name="imag", keeps_dtype=False)
+
+# ---- choice
+
+
+def _where(c: Value, x: Value, y: Value) -> Value:
+    return np.where(c, x, y)[()]
+
+
+where = elementwise(_where, None, lambda t, x: where(x, t, 0), lambda t, x: where(x, 0, t), name="where")
+
+# ---- locally constant
+
+sign = constant(np.sign)
+floor = constant(np.floor)
+ceil = constant(np.ceil)
+trunc = constant(np.trunc)
+rint = constant(np.rint)
+floor_divide = constant(np.floor_divide)
+heaviside = constant(np.heaviside)
+nextafter = constant(np.nextafter)
+spacing = constant(np.spacing)
+for _ufunc in (
+    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan isinf isfinite "
+    "signbit isnat bitwise_and bitwise_or bitwise_xor invert left_shift right_shift gcd lcm"
+).split():
+    constant(getattr(np, _ufunc))

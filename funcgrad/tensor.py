@@ -1,0 +1,400 @@
+"""`Tensor`, a frozen array with NumPy's face, and `Tracer`, the same face inside a traced function."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+
+from funcgrad import errors
+from funcgrad.core import Frozen, Traced, ground
+from funcgrad.numpy import dispatch
+from funcgrad.numpy.bridge import bare
+from funcgrad.numpy.indexing import index_of, updated
+
+STACK_LIMIT = 4096
+"""The largest traced array that `np.asarray` takes apart into an object array of scalars."""
+
+
+def _binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    def forth(self: Tensor, other: Any) -> Any:
+        return ufunc(self, other)
+
+    def back(self: Tensor, other: Any) -> Any:
+        return ufunc(other, self)
+
+    return forth, back
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    def apply(self: Tensor) -> Any:
+        return ufunc(self)
+
+    return apply
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    apply.__name__ = function.__name__
+    apply.__doc__ = f"As `np.{function.__name__}` of this array."
+    return apply
+
+
+@attrs.frozen(eq=False, repr=False, init=False)
+class Tensor(Frozen):
+    """An immutable array. `np.asarray(t)` is a read-only view of it; `t.at[i].set(v)` gives a changed copy.
+
+    NumPy functions, operators and methods of a Tensor give Tensors.
+    """
+
+    _array: np.ndarray[Any, Any]
+
+    __array_priority__ = 1000.0
+    __pytree__ = False
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, data: Any, dtype: Any = None) -> None:
+        object.__setattr__(self, "_array", _frozen_copy(data, dtype))
+
+    # ---- NumPy's protocols
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if dtype is None or np.dtype(dtype) == self._array.dtype:
+            return self._array.copy() if copy else self._array
+        if copy is False:
+            raise ValueError(f"a Tensor of {self.dtype} cannot become {np.dtype(dtype)} without a copy.")
+        return self._array.astype(dtype)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(a, Tensor) for a in kwargs.get("out") or ()):
+            raise errors.FrozenError(f"{dispatch.name_of(ufunc)}(out=…)", "Use the returned value instead.")
+        if method == "at":
+            raise errors.FrozenError(f"{dispatch.name_of(ufunc)}.at", "Use `x.at[i].add(v)` and friends.")
+        if any(isinstance(a, Traced) for a in args):
+            return dispatch.call_ufunc(ufunc, method, args, kwargs)
+        return wrap(getattr(ufunc, method)(*[bare(a) for a in args], **kwargs))
+
+    def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        if any(issubclass(t, Traced) for t in types):
+            return dispatch.call_function(func, args, kwargs)
+        return wrap(func(*[bare(a) for a in args], **{k: bare(v) for k, v in kwargs.items()}))
+
+    # ---- what it is
+
+    shape = property(lambda self: self._array.shape, doc="The sizes of the axes.")
+    dtype = property(lambda self: self._array.dtype, doc="The type of the elements.")
+    ndim = property(lambda self: len(self.shape), doc="The number of axes.")
+    size = property(lambda self: int(np.prod(self.shape, dtype=int)), doc="The number of elements.")
+    itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of one element.")
+    nbytes = property(lambda self: self.size * self.dtype.itemsize, doc="Bytes of all elements.")
+    T = property(lambda self: np.transpose(self), doc="The axes reversed.")
+    mT = property(lambda self: np.matrix_transpose(self), doc="The last two axes exchanged.")
+    real = property(lambda self: np.real(self), doc="The real part.")
+    imag = property(lambda self: np.imag(self), doc="The imaginary part.")
+
+    @property
+    def flat(self) -> Any:
+        """The elements in C order."""
+        return iter(np.ravel(self))
+
+    @property
+    def at(self) -> At:
+        """`x.at[i].set(v)` and friends: a changed copy."""
+        return At(self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[i] for i in range(self.shape[0])])
+
+    def __getitem__(self, index: Any) -> Any:
+        return wrap(self._array[bare(index)])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise errors.FrozenError("x[i] = v", "Use `x = x.at[i].set(v)`.")
+
+    def __delitem__(self, index: Any) -> None:
+        raise errors.FrozenError("del x[i]", "Use `x = np.delete(x, i)`.")
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    # ---- one number
+
+    def _number(self) -> Any:
+        return self._array
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._array)
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def __index__(self) -> int:
+        return self._array.__index__()
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return np.round(self, ndigits or 0)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._array[()] if not self.shape else self, spec) if spec else str(self)
+
+    def item(self, *args: Any) -> Any:
+        """One element as a Python number."""
+        return self._number().item(*args)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return self._number().tolist()
+
+    # ---- as a Python object
+
+    def __repr__(self) -> str:
+        return f"Tensor({_short(self._array)})"
+
+    def __str__(self) -> str:
+        return str(self._array)
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __reduce__(self) -> Any:
+        return Tensor, (np.array(self._array),)
+
+    # ---- operators
+
+    __add__, __radd__ = _binary(np.add)
+    __sub__, __rsub__ = _binary(np.subtract)
+    __mul__, __rmul__ = _binary(np.multiply)
+    __truediv__, __rtruediv__ = _binary(np.divide)
+    __floordiv__, __rfloordiv__ = _binary(np.floor_divide)
+    __mod__, __rmod__ = _binary(np.remainder)
+    __pow__, __rpow__ = _binary(np.power)
+    __matmul__, __rmatmul__ = _binary(np.matmul)
+    __and__, __rand__ = _binary(np.bitwise_and)
+    __or__, __ror__ = _binary(np.bitwise_or)
+    __xor__, __rxor__ = _binary(np.bitwise_xor)
+    __lshift__, __rlshift__ = _binary(np.left_shift)
+    __rshift__, __rrshift__ = _binary(np.right_shift)
+    __lt__, __gt__ = _binary(np.less)
+    __le__, __ge__ = _binary(np.less_equal)
+    __eq__, _ = _binary(np.equal)  # type: ignore[assignment]
+    __ne__, _ = _binary(np.not_equal)  # type: ignore[assignment]
+    __neg__ = _unary(np.negative)
+    __pos__ = _unary(np.positive)
+    __abs__ = _unary(np.absolute)
+    __invert__ = _unary(np.invert)
+
+    def __divmod__(self, other: Any) -> Any:
+        return np.divmod(self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return np.divmod(other, self)
+
+    def reshape(self, *shape: Any, order: Any = "C") -> Any:
+        """As `np.reshape`; the sizes may be arguments of their own."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
+    def transpose(self, *axes: Any) -> Any:
+        """As `np.transpose`; the axes may be arguments of their own."""
+        return np.transpose(self, None if not axes else axes[0] if len(axes) == 1 else axes)
+
+    def astype(self, dtype: Any, **kwargs: Any) -> Any:
+        """As `ndarray.astype`."""
+        return np.astype(self, np.dtype(dtype), **{k: v for k, v in kwargs.items() if k == "copy"})
+
+    def flatten(self, order: Any = "C") -> Any:
+        """As `np.ravel`: there is nothing a copy could protect."""
+        return np.ravel(self, order)
+
+
+FUNCTIONS_AS_METHODS = (
+    "sum prod mean var std max min argmax argmin any all cumsum cumprod clip round ravel squeeze swapaxes repeat take diagonal "
+    "trace dot sort argsort copy conj conjugate nonzero searchsorted compress choose partition argpartition"
+).split()
+
+UFUNCS_AS_METHODS = (
+    "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt square "
+    "reciprocal absolute fabs sign floor ceil trunc rint deg2rad rad2deg degrees radians negative positive isnan isinf isfinite "
+    "logaddexp logaddexp2 arctan2 hypot maximum minimum fmax fmin"
+).split()
+"""NumPy's object loops call these by name on each element of an object array."""
+
+for _name in FUNCTIONS_AS_METHODS + UFUNCS_AS_METHODS:
+    setattr(Tensor, _name, _method(getattr(np, _name)))
+
+
+class Tracer(Tensor, Traced):
+    """What a value is inside a traced function: it has a Tensor's face, and an interpreter behind it."""
+
+    __slots__ = ("_dtype", "_main", "_shape", "_value")
+    __setattr__ = object.__setattr__  # born by `T(); t._x = …`, which is what a hot path can afford
+
+    def __init__(self) -> None:
+        pass
+
+    shape = property(lambda self: self._shape, doc="The sizes of the axes.")
+    dtype = property(lambda self: self._dtype, doc="The type of the elements.")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The bridge: an object array of scalar tracers, which our functions stack back into one."""
+        if dtype is not None and np.dtype(dtype) != np.dtype(object):
+            raise errors.ConversionError(f"Conversion to {np.dtype(dtype)}", *user_frame(), "Leave `dtype` away, or use `x.astype`.")
+        out = np.empty(self._shape, object)
+        if out.size > STACK_LIMIT:
+            raise errors.TooLargeToStackError(out.size, STACK_LIMIT)
+        for i in np.ndindex(out.shape):
+            out[i] = self[i] if i else self
+        return out
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        return dispatch.call_ufunc(ufunc, method, args, kwargs)
+
+    def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        return dispatch.call_function(func, args, kwargs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return index_of(self, bare(index))
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __int__(self) -> int:
+        return int(self._value)
+
+    def __index__(self) -> int:
+        raise TypeError("only integers can be used as an index; a traced value is inexact. Use `int(x)`.")
+
+    def _number(self) -> Any:
+        raise errors.ConversionError(f"{sys._getframe(1).f_code.co_name.strip('_')}()", *user_frame())
+
+    def __format__(self, spec: str) -> str:
+        return format(ground(self), spec)
+
+    def __repr__(self) -> str:
+        return f"Traced({_short(np.asarray(ground(self)))}, by {self._main.label})"
+
+    def __str__(self) -> str:
+        return str(ground(self))
+
+    def __reduce__(self) -> Any:
+        raise errors.ConversionError("pickle", *user_frame())
+
+
+@attrs.frozen(eq=False)
+class At:
+    """Where in `x` a functional update goes."""
+
+    x: Tensor
+
+    def __getitem__(self, index: Any) -> Update:
+        return Update(self.x, index)
+
+
+@attrs.frozen(eq=False)
+class Update:
+    """`x.at[index]`: what to put there. Each method gives a copy of `x`, changed at the index, of the dtype of `x`."""
+
+    x: Tensor
+    index: Any
+
+    def _do(self, how: str, v: Any) -> Any:
+        x, index, v = self.x, bare(self.index), bare(v)
+        traced = isinstance(x, Traced)
+        return updated(how, x if traced else x._array, index, v) if traced or isinstance(v, Traced) else wrap(updated(how, x._array, index, v))
+
+    def set(self, v: Any) -> Any:
+        """`v` in place of what is there; written twice, the last one stays."""
+        return self._do("set", v)
+
+    def add(self, v: Any) -> Any:
+        """`v` added, once for each time the index names an element."""
+        return self._do("add", v)
+
+    def multiply(self, v: Any) -> Any:
+        """Multiplied by `v`, once for each time the index names an element."""
+        return self._do("multiply", v)
+
+    def min(self, v: Any) -> Any:
+        """The smaller of what is there and `v`."""
+        return self._do("min", v)
+
+    def max(self, v: Any) -> Any:
+        """The larger of what is there and `v`."""
+        return self._do("max", v)
+
+    def get(self) -> Any:
+        """What is there."""
+        return self.x[self.index]
+
+
+def tensor(data: Any, dtype: Any = None) -> Any:
+    """A `Tensor` of `data`, an array-like: a frozen copy, unless nobody can write to it. A traced value stays traced.
+
+    Raises:
+        TypeError: for object, string and other arrays that hold no numbers.
+    """
+    data = bare(data)
+    if isinstance(data, Traced):
+        return data if dtype is None else np.astype(data, np.dtype(dtype))  # type: ignore[call-overload]
+    return Tensor(data, dtype)
+
+
+def wrap(x: Any) -> Any:
+    """NumPy's result of a Tensor's computation: arrays and NumPy scalars become Tensors, and so do those in tuples and lists."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return of_fresh(np.asarray(x)) if x.dtype.kind in "biufc" else x
+    if type(x) in (tuple, list):
+        return type(x)(map(wrap, x))
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*map(wrap, x))
+    return x
+
+
+def of_fresh(array: np.ndarray[Any, Any]) -> Tensor:
+    """A Tensor of an array that nobody else can write to, without a copy."""
+    array.flags.writeable = False
+    t = object.__new__(Tensor)
+    object.__setattr__(t, "_array", array)
+    return t
+
+
+def _frozen_copy(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    array = np.array(bare(data), dtype=dtype)
+    if array.dtype.kind not in "biufc":
+        raise errors.ArgumentTypeError("tensor", f"a Tensor holds numbers, got an array of dtype {array.dtype}.")
+    array.flags.writeable = False
+    return array
+
+
+def _short(array: np.ndarray[Any, Any]) -> str:
+    body = np.array2string(array, precision=4, threshold=20, edgeitems=3, separator=", ")
+    return f"{body}, {array.dtype}" + (str(list(array.shape)) if array.ndim else "")
+
+
+def user_frame() -> tuple[str, str]:
+    """The function and `file:line` of the nearest frame outside this package: where the user's sentence should point."""
+    package = __name__.partition(".")[0]
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (package, "numpy"):
+        frame = frame.f_back
+    return frame.f_code.co_name, f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"

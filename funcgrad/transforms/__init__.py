@@ -1,0 +1,1 @@
+"""One room per transformation: doors, forward, linearize, derivatives."""

@@ -1,0 +1,91 @@
+"""Forward mode: values travel with their tangent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad.core import Interpreter, Label, Primitive, Value, bind, dtype_of, shape_of, tick
+from funcgrad.ops.kinds import Bilinear, Constant, Differentiable, Elementwise, Linear, Semilinear, total
+from funcgrad.ops.shaping import cast, dense
+from funcgrad.tensor import Tracer
+from funcgrad.transforms.linearize import _tangents, zero
+
+
+class ForwardTracer(Tracer):
+    """A value and its tangent, of the same shape and dtype."""
+
+    __slots__ = ("_tangent",)
+    _tangent: Value
+
+
+class Forward(Interpreter):
+    """Computes values and tangents, both one floor down."""
+
+    __slots__ = ()
+
+    def __init__(self, label: Label) -> None:
+        self.order = tick()
+        self.label = label
+        self.new = ForwardTracer
+
+    def trace(self, value: Value, tangent: Value) -> ForwardTracer:
+        t = self.new()
+        t._main, t._value, t._tangent, t._shape, t._dtype = self, value, tangent, shape_of(value), dtype_of(value)
+        return t  # type: ignore[no-any-return]
+
+    def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+        values, tangents = [], []
+        for a in args:
+            mine = type(a) is ForwardTracer and a._main is self
+            values.append(a._value if mine else a)
+            tangents.append(a._tangent if mine else None)
+        out = bind(prim, values, params)
+        if type(prim) is Constant:
+            return out
+        made = PUSH[type(prim)](prim, out, values, tangents, params)
+        if type(out) is tuple:
+            return tuple(self.pair(o, t) for o, t in zip(out, made, strict=True))
+        return self.pair(out, made[0])
+
+    def pair(self, out: Value, tangent: Value | None) -> Value:
+        """The tracer of `out`, or `out` itself where no derivative can pass."""
+        dtype = dtype_of(out)
+        if tangent is None or dtype.kind not in "fc":
+            return out
+        return self.trace(out, cast(dense(tangent, shape_of(out)), dtype))
+
+
+def _push_elementwise(prim: Any, out: Value, values: list[Value], tangents: list[Any], params: Any) -> tuple[Any, ...]:
+    terms = []
+    for rule, t in zip(prim.rules, tangents, strict=True):
+        if t is not None and rule is not None:
+            terms.append(rule.apply(t, *[out if k < 0 else values[k] for k in rule.keeps]))
+    return (total(terms),)
+
+
+def _push_linear(prim: Any, out: Value, values: list[Value], tangents: list[Any], params: Any) -> tuple[Any, ...]:
+    n = len(values) if prim.operands is None else prim.operands
+    if all(t is None for t in tangents[:n]):
+        return (None,)
+    moved = [zero(v) if t is None else t for v, t in zip(values[:n], tangents[:n], strict=True)]
+    return (bind(prim, [*moved, *values[n:]], params),)
+
+
+def _push_bilinear(prim: Any, out: Value, values: list[Value], tangents: list[Any], params: Any) -> tuple[Any, ...]:
+    (x, y), (dx, dy) = values, tangents
+    terms = [None if dx is None else bind(prim, [dx, y], params), None if dy is None else bind(prim, [x, dy], params)]
+    return (total(terms),)
+
+
+def _push_composite(prim: Any, out: Any, values: list[Value], tangents: list[Any], params: Any) -> tuple[Any, ...]:
+    return _tangents(prim, out, values, tangents, params)
+
+
+PUSH: dict[type, Callable[..., tuple[Any, ...]]] = {
+    Elementwise: _push_elementwise,
+    Linear: _push_linear,
+    Bilinear: _push_bilinear,
+    Semilinear: _push_composite,
+    Differentiable: _push_composite,
+}

@@ -1,0 +1,280 @@
+"""Reverse mode: values travel with a node, "my tangent is this linear map of my parents' tangents"; `walk` transposes.
+
+A node is a plain tuple `(id, pull, parent, parent, residuals…)`: ids grow, parents are older, and nothing points forward,
+so reference counting frees what is no longer needed. Where there are more than two parents, the second is a link,
+a node without a pull. `pull(node, ct, acc)` adds to `acc` what the cotangent `ct` means for the parents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.borrow import Borrows
+from funcgrad.core import Interpreter, Label, Primitive, Spec, Value, bind, dtype_of, shape_of, spec_of, tick
+from funcgrad.ops.elementwise import scale
+from funcgrad.ops.kinds import Bilinear, Constant, Differentiable, Elementwise, Linear, Semilinear
+from funcgrad.ops.shaping import dense, undo
+from funcgrad.tensor import Tracer
+
+Node = tuple[Any, ...]
+Cotangents = dict[int, Any]
+
+
+class LinTracer(Tracer):
+    """A value and its node."""
+
+    __slots__ = ("_node",)
+    _node: Node
+
+
+class Linearize(Interpreter):
+    """Computes values one floor down and grows nodes beside them."""
+
+    __slots__ = ("borrows",)
+
+    def __init__(self, label: Label) -> None:
+        self.order = tick()
+        self.label = label
+        self.new = LinTracer
+        self.borrows = Borrows()
+
+    def leaf(self, value: Value) -> LinTracer:
+        """A tracer for an input: its node has no parents."""
+        return self.trace(value, (tick(), None, None, None))
+
+    def trace(self, value: Value, node: Node) -> LinTracer:
+        t = self.new()
+        t._main, t._value, t._node, t._shape, t._dtype = self, value, node, shape_of(value), dtype_of(value)
+        return t  # type: ignore[no-any-return]
+
+    def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+        values, parents = [], []
+        for a in args:
+            if type(a) is LinTracer and a._main is self:
+                values.append(a._value)
+                parents.append(a._node)
+            else:
+                values.append(a)
+                parents.append(None)
+        out = bind(prim, values, params)
+        if type(prim) is Constant:
+            return out
+        return self.grow(prim, out, values, parents, params)
+
+    def grow(self, prim: Primitive, out: Any, values: list[Value], parents: list[Node | None], params: dict[str, Any]) -> Any:
+        """The tracer of `out` over a new node, or several over one; `out` itself where no derivative can pass."""
+        if type(out) is not tuple and dtype_of(out).kind not in "fc":
+            return out
+        if type(prim) is Semilinear and not any(parents[:-1]):
+            pull, residuals = GROW[Linear](self, prim, out, values, parents, params)
+        else:
+            pull, residuals = GROW[type(prim)](self, prim, out, values, parents, params)
+        if pull is None:
+            return out
+        node = (tick(), pull, *_two([p for p in parents if p is not None]), *residuals)
+        if type(out) is not tuple:
+            return self.trace(out, node)
+        return tuple(
+            self.trace(part, (tick(), _pull_part, node, None, k, len(out))) if dtype_of(part).kind in "fc" else part
+            for k, part in enumerate(out)
+        )
+
+    def hold(self, value: Value) -> Value:
+        """What a node may keep: an array that is not ours is copied or borrowed."""
+        return self.borrows.hold(value) if type(value) is np.ndarray else value
+
+    def kept(self, values: list[Value], parents: list[Node | None]) -> list[Value]:
+        return [v if p is not None else self.hold(v) for v, p in zip(values, parents, strict=True)]
+
+
+def _two(parents: list[Node]) -> tuple[Node, Node | None]:
+    """The two parent fields of a node; more than two hang from links."""
+    if len(parents) == 1:
+        return parents[0], None
+    last = parents[-1]
+    for p in reversed(parents[1:-1]):
+        last = (tick(), None, p, last)
+    return parents[0], last
+
+
+def _ids(parents: Iterable[Node | None]) -> list[int | None]:
+    return [None if p is None else p[0] for p in parents]
+
+
+def accumulate(acc: Cotangents, i: int, ct: Value) -> None:
+    """Add to the cotangent of node `i`. The pop lets NumPy reuse the memory of a large temporary."""
+    acc[i] = acc.pop(i) + ct if i in acc else ct
+
+
+# ---- one way to grow a node, and one pull, per kind
+
+
+def _grow_elementwise(m: Linearize, prim: Any, out: Value, values: list[Value], parents: list[Node | None], params: Any) -> Any:
+    whole, dtype = shape_of(out), dtype_of(out)
+    held: dict[int, Value] = {-1: out}
+    edges = []
+    for rule, value, parent in zip(prim.rules, values, parents, strict=True):
+        if parent is None or rule is None:
+            continue
+        for k in rule.keeps:
+            if k not in held:
+                held[k] = values[k] if parents[k] is not None else m.hold(values[k])
+        spec = spec_of(value)
+        fix = None if spec.shape == whole and spec.dtype == dtype else (whole, spec.shape, spec.dtype)
+        edges.append((parent[0], rule.apply, tuple([held[k] for k in rule.keeps]), fix))
+    return (_pull_elementwise, (edges,)) if edges else (None, ())
+
+
+def _pull_elementwise(node: Node, ct: Value, acc: Cotangents) -> None:
+    for i, rule, residuals, fix in node[4]:
+        g = rule(ct, *residuals)
+        accumulate(acc, i, g if fix is None else undo(g, *fix))
+
+
+def _pull_elementwise_strictly(node: Node, ct: Value, acc: Cotangents) -> None:
+    one = dtype_of(ct).type(1)
+    for i, rule, residuals, fix in node[4]:
+        g = scale(ct, rule(one, *residuals))
+        accumulate(acc, i, g if fix is None else undo(g, *fix))
+
+
+def _grow_linear(m: Linearize, prim: Any, out: Value, values: list[Value], parents: list[Node | None], params: Any) -> Any:
+    n = len(values) - 1 if type(prim) is Semilinear else prim.operands
+    linear = range(len(values)) if n is None else range(n, n + 1) if type(prim) is Semilinear else range(n)
+    if not any(parents[k] is not None for k in linear):
+        return None, ()
+    args = [spec_of(v) if k in linear else m.hold(v) for k, v in enumerate(values)]
+    ids = [parents[k][0] if parents[k] is not None else None for k in linear]  # type: ignore[index]
+    return _pull_linear, (prim, args, params, shape_of(out), ids)
+
+
+def _pull_linear(node: Node, ct: Value, acc: Cotangents) -> None:
+    prim, args, params, shape, ids = node[4:]
+    cts = prim.transpose(dense(ct, shape), *args, **params)
+    for i, g in zip(ids, cts if type(cts) is tuple else (cts,), strict=True):
+        if i is not None and g is not None:
+            accumulate(acc, i, g)
+
+
+def _grow_bilinear(m: Linearize, prim: Any, out: Value, values: list[Value], parents: list[Node | None], params: Any) -> Any:
+    x, y = values
+    px, py = parents
+    specs = [spec_of(v) for v in values]
+    kept_x = None if py is None else x if px is not None else m.hold(x)
+    kept_y = None if px is None else y if py is not None else m.hold(y)
+    return _pull_bilinear, (prim, kept_x, kept_y, specs, params, spec_of(out), _ids(parents))
+
+
+def _pull_bilinear(node: Node, ct: Value, acc: Cotangents) -> None:
+    prim, x, y, specs, params, whole, (ix, iy) = node[4:]
+    ct = dense(ct, whole.shape)
+    if ix is not None:
+        g = prim.left(ct, specs[0], y, **params)
+        accumulate(acc, ix, g if specs[0].dtype == whole.dtype else undo(g, specs[0].shape, specs[0].shape, specs[0].dtype))
+    if iy is not None:
+        g = prim.right(ct, x, specs[1], **params)
+        accumulate(acc, iy, g if specs[1].dtype == whole.dtype else undo(g, specs[1].shape, specs[1].shape, specs[1].dtype))
+
+
+def _grow_composite(m: Linearize, prim: Any, out: Any, values: list[Value], parents: list[Node | None], params: Any) -> Any:
+    return _pull_composite, (prim, out, m.kept(values, parents), params, m.label, _ids(parents))
+
+
+def _pull_composite(node: Node, ct: Any, acc: Cotangents) -> None:
+    """Linearize the tangent rule at zero tangents and walk it; a hand-written transpose, where there is one, is the same map."""
+    prim, out, values, params, label, ids = node[4:]
+    wanted = tuple(i is not None for i in ids)
+    if type(out) is not tuple:
+        ct = dense(ct, shape_of(out))
+    cts = _transposed(prim, out, values, params, label, wanted, ct)
+    for i, value, g in zip(ids, values, cts, strict=True):
+        if i is not None and g is not None:
+            shape = shape_of(value)
+            accumulate(acc, i, undo(g, shape, shape, dtype_of(value)))
+
+
+def _transposed(prim: Any, out: Any, values: Any, params: Any, label: Label, wanted: Any, ct: Any) -> tuple[Any, ...]:
+    if type(prim) is Differentiable and prim.transpose is not None:
+        return prim.transpose(ct, out, values, wanted, **params)
+    m = Linearize(label)
+    zeros = [m.leaf(zero(v)) if w else None for v, w in zip(values, wanted, strict=True)]
+    out_tangents = _tangents(prim, out, values, zeros, params)
+    pairs = [(t, c) for t, c in zip(out_tangents, ct if type(out) is tuple else (ct,), strict=True) if c is not None]
+    found = walk([(t._node, dense(c, t._shape)) for t, c in pairs if type(t) is LinTracer and t._main is m])
+    return tuple(None if z is None else found.get(z._node[0]) for z in zeros)
+
+
+def _tangents(prim: Any, out: Any, values: Any, tangents: Any, params: Any) -> tuple[Any, ...]:
+    """The output tangents of a primitive that has a tangent rule."""
+    if type(prim) is Semilinear:
+        parts = [prim.tangent(out, values, tangents, **params)] if any(t is not None for t in tangents[:-1]) else []
+        if tangents[-1] is not None:
+            parts.append(bind(prim, [*values[:-1], tangents[-1]], params))
+        return (parts[0] if len(parts) == 1 else parts[0] + parts[1],)
+    made = prim.tangent(out, values, tangents, **params)
+    return made if type(made) is tuple else (made,)
+
+
+def _pull_part(node: Node, ct: Value, acc: Cotangents) -> None:
+    """One of several outputs: the node behind gets a list of cotangents, None where none came."""
+    main, k, n = node[2], node[4], node[5]
+    cts = acc.setdefault(main[0], [None] * n)
+    cts[k] = ct
+
+
+GROW: dict[type, Callable[..., Any]] = {
+    Elementwise: _grow_elementwise,
+    Linear: _grow_linear,
+    Bilinear: _grow_bilinear,
+    Semilinear: _grow_composite,
+    Differentiable: _grow_composite,
+}
+
+
+def zero(x: Value | Spec) -> Value:
+    """A zero of the shape and dtype of `x`, at no memory."""
+    spec = x if type(x) is Spec else spec_of(x)
+    return np.broadcast_to(np.zeros((), spec.dtype), spec.shape) if spec.shape else spec.dtype.type(0)
+
+
+# ---- the walk
+
+
+def discover(roots: Iterable[Node]) -> dict[int, Node]:
+    """Every node that leads from the roots to an input."""
+    found: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node[0] not in found:
+            found[node[0]] = node
+            if node[2] is not None:
+                stack.append(node[2])
+                if node[3] is not None:
+                    stack.append(node[3])
+    return found
+
+
+def walk(seeds: Sequence[tuple[Node, Value]], strict: bool = False) -> Cotangents:
+    """Pull the seeds' cotangents back to the leaves, newest node first.
+
+    **Law (strong zero)**, where `strict`: a cotangent that is exactly zero stays zero through an elementwise node, even
+    where its partial is infinite or nan.
+    """
+    nodes = discover([node for node, _ in seeds])
+    acc: Cotangents = {}
+    for node, ct in seeds:
+        accumulate(acc, node[0], ct)
+    for i in sorted(nodes, reverse=True):
+        node = nodes[i]
+        pull = node[1]
+        if pull is not None and i in acc:
+            (STRICTLY.get(pull, pull) if strict else pull)(node, acc.pop(i), acc)
+    return acc
+
+
+STRICTLY: dict[Callable[..., None], Callable[..., None]] = {_pull_elementwise: _pull_elementwise_strictly}
+"""The pulls of elementwise nodes, and what a strict walk does instead."""

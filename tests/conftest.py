@@ -1,0 +1,10 @@
+"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `dev` by default, `ci` where CI is set."""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("dev", max_examples=25)
+settings.register_profile("ci", max_examples=200, derandomize=True, deadline=None)
+settings.register_profile("deep", max_examples=5_000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))

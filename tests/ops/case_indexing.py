@@ -1,0 +1,5 @@
+"""Cases of indexing."""
+
+from tests.ops.kit import arr, case
+
+_ = arr, case

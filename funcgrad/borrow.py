@@ -3,7 +3,8 @@
 A borrow is the read guard of an `RwLock`, for NumPy: while it lasts, writing to the array raises NumPy's own read-only error.
 NumPy has no way to revoke what was handed out earlier, so these can still write to a borrowed array, and nothing here sees it:
 another view taken before the borrow, a memoryview taken before it, and memory shared with other libraries (pandas, torch, mmap);
-and whoever sets `flags.writeable = True` by hand. A view taken during a borrow is born read-only, and stays so.
+and whoever sets `flags.writeable = True` by hand. A view taken during a borrow is born read-only, and stays so;
+an array that its user freezes during a borrow is writeable again after it, because NumPy has one flag for both.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
+_WRITEABLE = 0x400  # NPY_ARRAY_WRITEABLE: reading `flags.writeable` itself warns for what `np.broadcast_arrays` returns
 COPY_LIMIT = 65536  # bytes; up to here a copy costs no more than a borrow
 _Strided: Any = type(np.lib.stride_tricks.as_strided(np.empty(1)).base)  # NumPy keeps the array under a strided view in its `.base`
 _set_writeable: Any = np.ndarray.setflags  # by position, which the stubs refuse: a quarter of the time of `flags.writeable =`
@@ -37,7 +39,7 @@ class Borrows:
         Neither copied nor borrowed: what is read-only down to its owner.
         """
         if array.nbytes <= COPY_LIMIT:
-            return array if not array.flags.writeable and _is_constant(array) else array.copy("K")
+            return array if not array.flags.num & _WRITEABLE and _is_constant(array) else array.copy("K")
         if self._held is not None and id(array) in self._held:
             return array
         chain, end = _bases(array)
@@ -52,15 +54,11 @@ class Borrows:
                 return array.copy("K")
             try:
                 _busy = True
-                loan = _loans.get(id(chain[-1]))
-                if loan is None:
-                    if _all_read_only(chain):
-                        return array
-                    loan = _loans[id(chain[-1])] = _Loan(chain[-1])
-                self._enter(array, loan)  # before the flags are set: an interrupt in between must leave something to give back
-                if len(chain) > 1:
-                    loan.lock_views(chain)
-                _set_writeable(loan.owner, False)
+                loan = _loans.get(id(chain[-1])) or _new_loan(chain)
+                if loan is not None:
+                    # Entered before the flags are set: an interrupt in between must leave something to give back.
+                    self._enter(array, loan)
+                    loan.lock(chain)
             finally:
                 _busy = False
             if _returned:
@@ -88,7 +86,7 @@ class Borrows:
                 _settle()
 
     def guard(self, owner: object) -> None:
-        """Releases when `owner` dies; call it after the last `hold`, since with nothing held it does nothing."""
+        """Gives everything back when `owner` dies; call it after the last `hold`, since with nothing held it does nothing."""
         if self._held is not None:
             weakref.finalize(owner, self.release).atexit = False
 
@@ -112,23 +110,29 @@ class _Loan:
 
     __slots__ = ("count", "owner", "views", "writeable")
 
-    def __init__(self, owner: Array) -> None:
+    def __init__(self, owner: Array, writeable: bool) -> None:
         self.owner = owner
-        self.writeable = owner.flags.writeable
-        self.views: list[Array] = []
+        self.writeable = writeable
+        self.views: list[Array] | None = None
         self.count = 0
 
-    def lock_views(self, chain: list[Array]) -> None:
+    def lock(self, chain: list[Array]) -> None:
         # Only views that were writeable are kept, so that a long loan does not collect the short-lived views of others.
-        for view in chain[:-1]:
-            if view.flags.writeable:
-                self.views.append(view)
+        if len(chain) > 1:
+            self._lock_views(chain[:-1])
+        _set_writeable(self.owner, False)
+
+    def _lock_views(self, views: list[Array]) -> None:
+        for view in views:
+            if view.flags.num & _WRITEABLE:
+                self.views = [*(self.views or ()), view]
                 _set_writeable(view, False)
 
     def unlock(self) -> None:
         _thaw(self.owner)  # the owner first, even one that was read-only itself: under it NumPy refuses to free a view
-        for view in self.views:
-            _thaw(view)
+        if self.views is not None:
+            for view in self.views:
+                _thaw(view)
         if not self.writeable:
             _set_writeable(self.owner, False)
 
@@ -142,6 +146,16 @@ _busy = False
 
 if hasattr(os, "register_at_fork"):  # a child must not inherit a lock whose thread it does not have
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+def _new_loan(chain: list[Array]) -> _Loan | None:
+    """Enters a loan of the owner at the end of `chain`; None where nothing is writeable, so that there is nothing to lend."""
+    owner = chain[-1]
+    writeable = bool(owner.flags.num & _WRITEABLE)
+    if not writeable and _all_read_only(chain):
+        return None
+    loan = _loans[id(owner)] = _Loan(owner, writeable)
+    return loan
 
 
 def _settle() -> None:
@@ -161,7 +175,7 @@ def _settle() -> None:
 
 
 def _thaw(array: Array) -> None:
-    try:  # noqa: SIM105 - `suppress` costs ten times as much
+    try:  # noqa: SIM105 - `suppress` costs several times the call
         _set_writeable(array, True)
     except ValueError:  # NumPy refuses: the user changed what lies under it meanwhile
         pass
@@ -177,7 +191,7 @@ def _bases(array: Array) -> tuple[list[Array], object]:
     while type(base) is np.ndarray:
         chain.append(base)
         base = base.base
-        if type(base) is _Strided and not chain[-1].flags.writeable:  # NumPy could not make a writeable one writeable again
+        if type(base) is _Strided and not chain[-1].flags.num & _WRITEABLE:  # NumPy could not make a writeable one writeable again
             base = base.base
     return chain, base
 
@@ -193,6 +207,6 @@ def _is_constant(array: Array) -> bool:
 
 def _all_read_only(chain: list[Array]) -> bool:
     for view in chain:  # noqa: SIM110 - a generator costs 0.3 µs
-        if view.flags.writeable:
+        if view.flags.num & _WRITEABLE:
             return False
     return True

@@ -54,9 +54,9 @@ class Spec:
     dtype: np.dtype[Any]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Label:
-    """Which transformation of which function, begun on which line: what errors about tracers say."""
+    """Which transformation of which function, asked for on which line: what errors about tracers say."""
 
     transformation: str
     function: str
@@ -71,6 +71,10 @@ class Label:
     def __str__(self) -> str:
         return f"{self.transformation}({self.function})"
 
+    def ended(self) -> Any:
+        """Stands in the place of `Interpreter.new` once the interpreter is closed."""
+        raise errors.LeakedTracerError(str(self), self.function, self.place, "ended")
+
 
 class Interpreter:
     """A meaning for primitives. `new` makes its tracers, until `close` takes that away.
@@ -78,10 +82,11 @@ class Interpreter:
     **Law:** an interpreter holds only values of interpreters older than itself.
     """
 
-    __slots__ = ("label", "new", "order")
+    __slots__ = ("closed", "label", "new", "order")
     label: Label
     new: Callable[[], Any]
     order: int
+    closed: bool
 
     def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
         """Give `prim` its meaning on `args`, of which at least one is a tracer of this interpreter."""
@@ -89,16 +94,8 @@ class Interpreter:
 
     def close(self) -> None:
         """From here on, computing with a tracer of this interpreter is an error (at no cost until then)."""
-        label = self.label
-
-        def closed() -> Any:
-            raise errors.LeakedTracerError(str(label), label.function, label.place, "ended")
-
-        self.new = closed
-
-    @property
-    def closed(self) -> bool:
-        return getattr(self.new, "__name__", "") == "closed"
+        self.new = self.label.ended
+        self.closed = True
 
 
 def bind(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:

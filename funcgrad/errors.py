@@ -140,7 +140,7 @@ class CyclicTreeError(FuncgradError, ValueError):
 
     def __init__(self, path: str, ancestor: str) -> None:
         self.path, self.ancestor = path, ancestor
-        super().__init__(f"flatten: the container at {path} is the one at {ancestor or 'the root'}: it contains itself. A tree has no cycles.")
+        super().__init__(f"flatten: {path} is the container at {ancestor or 'the root'}, which so contains itself. A tree has no cycles.")
 
 
 class DeepTreeError(FuncgradError, ValueError):
@@ -175,7 +175,8 @@ class LeafCountError(FuncgradError, ValueError):
     def __init__(self, given: int, paths: tuple[str, ...]) -> None:
         self.given, self.expected = given, len(paths)
         self.path = paths[min(given, len(paths) - 1)] if paths else ""
-        where = f"none is left for {self.path or 'the root'}" if given < len(paths) else f"the last place is {self.path or 'the root'}" if paths else "it has none"
+        place = self.path or "the root"
+        where = "it has none" if not paths else f"none is left for {place}" if given < len(paths) else f"the last place is {place}"
         super().__init__(f"unflatten: got {given} leaves for a tree of {len(paths)}: {where}. Pass one leaf for each place.")
 
 
@@ -185,3 +186,53 @@ class TreeRegistrationError(FuncgradError, ValueError):
     def __init__(self, cls: type) -> None:
         self.cls = cls
         super().__init__(f"register: {cls.__name__} is a container already. A class is registered once.")
+
+
+# ---- check_grads
+
+
+class GradientError(FuncgradError, AssertionError):
+    """`check_grads` found a derivative that is wrong, or code that means one thing under NumPy and another when traced."""
+
+
+class WrongDerivativeError(GradientError):
+    """One entry of a derivative is not what differences say."""
+
+    def __init__(self, function: str, path: str, out: str, mode: str, order: int, values: tuple[object, object], by: str, verdict: str) -> None:
+        self.path, self.out, self.mode, self.order = path, out, mode, order
+        self.found, self.expected = values
+        power = "" if order == 1 else "⁰¹²³⁴⁵⁶⁷⁸⁹"[order] if order < 10 else f"^{order} "
+        super().__init__(f"check_grads({function}): ∂{power}{out}/∂{path} is {values[0]} by {mode}, {values[1]} by {by} (order {order}). {verdict}")
+
+
+class ChangedArgumentError(GradientError):
+    """The function writes to its arguments under plain NumPy."""
+
+    def __init__(self, function: str, path: str, values: tuple[object, object]) -> None:
+        self.path, self.before, self.after = path, *values
+        super().__init__(
+            f"check_grads({function}): {function} changes {path} from {values[0]} to {values[1]} under plain NumPy, as `y = x; y += 1` does. "
+            "On traced values augmented assignment makes a new value and leaves `x` alone. Write `y = y + 1`."
+        )
+
+
+class ValueMismatchError(GradientError):
+    """The function gives one value under plain NumPy and another when traced."""
+
+    def __init__(self, function: str, out: str, mode: str, values: tuple[object, object]) -> None:
+        self.out, self.traced, self.plain = out, *values
+        super().__init__(
+            f"check_grads({function}): {out} is {values[0]} traced by {mode}, {values[1]} under plain NumPy. "
+            "Either an augmented assignment (`z = y; z += 1` changes `y` under NumPy alone; write `z = z + 1`), or an operation's value is wrong."
+        )
+
+
+class NondeterministicError(GradientError):
+    """Two calls with equal arguments differ."""
+
+    def __init__(self, function: str, out: str, values: tuple[object, object]) -> None:
+        self.out, self.values = out, values
+        super().__init__(
+            f"check_grads({function}): {out} is {values[0]} in one call and {values[1]} in the next, with equal arguments. "
+            "Only a function of its arguments has a derivative. Draw random numbers outside and pass them in."
+        )

@@ -15,6 +15,7 @@ import threading
 import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
 from typing import Any
 
 import attrs
@@ -38,8 +39,8 @@ _MAX_DEPTH = 100  # of any tree: hash, == and repr of a treedef recurse
 _MAX_COMPILED_DEPTH = 50  # CPython refuses source with 200 nested parentheses
 _MAX_COMPILED_NODES = 512
 _MAX_CLASSES = 1024  # remembered, then forgotten all at once: ever-new classes must not leak
-_MAX_STRUCTURES = 512  # the same for structures
-_MAX_BUCKET = 16  # structures tried in turn for one outermost shape
+_MAX_BUCKETS = 256  # the same for outermost shapes
+_MAX_BUCKET = 32  # structures tried in turn for one outermost shape; more of them stay on the slow path
 
 _LOCK = threading.RLock()
 _LEAVES: set[type] = set()  # classes known to be leaves
@@ -133,7 +134,7 @@ class TreeDef:
         return self._hash == other._hash and _same_node(self, other) and self.children == other.children
 
     def __repr__(self) -> str:
-        return f"TreeDef({_show(self)})"
+        return f"TreeDef({_expression(self, _Readable(), iter(['*'] * self.num_leaves))})"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return "LEAF" if self is LEAF else (_restore, (self._kind.cls, self._keys, self._order, self._static, self.children))
@@ -152,7 +153,7 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
     cls = type(tree)
     if cls in _LEAVES:
         return [tree], LEAF
-    key = (cls, *tree) if cls is dict else (cls, len(tree), type(tree[0])) if cls is tuple and tree else _bucket(cls, tree)
+    key = (cls, *tree) if cls is dict else (cls, *builtins.map(type, tree)) if cls is tuple else (cls, len(tree)) if cls is list else cls
     for compiled in _COMPILED.get(key, ()):
         result = compiled(tree)
         if result is not None:
@@ -243,7 +244,7 @@ def _open(tree: Any, found: list[Any], trail: _Trail) -> TreeDef:
         keys, children, order, static = kind.open(tree)
     except AttributeError as error:
         if isinstance(kind, _Record):
-            raise UnsetFieldError(kind.cls, error.name, _path(trail)) from None
+            raise UnsetFieldError(kind.cls, str(error.name), _path(trail)) from None
         raise
     treedefs = []
     for key, child in zip(keys, children, strict=True):
@@ -399,7 +400,7 @@ class _Registered(_Kind):
         return range(len(children)), children, (), (aux,)
 
     def close(self, treedef: TreeDef, children: list[Any]) -> Any:
-        return self.unflatten(*treedef._static, tuple(children))
+        return self.unflatten(treedef._static[0], tuple(children))
 
     def check(self, treedef: TreeDef, source: _Source, t: str, children: list[str]) -> list[str]:
         opened = [f"children, aux = {source.name(f'flatten_{self.cls.__name__}', self.flatten)}({t})", f"{_tuple(children)} = children"]
@@ -431,7 +432,7 @@ def _find_kind(cls: type, trail: _Trail) -> _Kind | None:
     is_record = dataclasses.is_dataclass(cls) or attrs.has(cls)
     base = next((base for base in cls.__mro__ if base in _BUILTINS or base in _REGISTERED), None)
     if base or (is_record and not _is_plain(cls)):
-        raise UnregisteredContainerError(cls, base or cls.__base__, _path(trail))
+        raise UnregisteredContainerError(cls, base or cls.__mro__[1], _path(trail))
     return _record(cls) if is_record else None
 
 
@@ -450,10 +451,6 @@ def _record(cls: Any) -> _Record:
     children = tuple([name for name, child in is_child.items() if child])
     static = tuple([name for name, child in is_child.items() if not child])
     return _Record(cls, children, static, _compile_make(cls, children + static))
-
-
-def _bucket(cls: type, tree: Any) -> Any:
-    return (cls, len(tree)) if issubclass(cls, (dict, list, tuple)) else cls
 
 
 def _forget() -> None:
@@ -506,7 +503,7 @@ class _Source:
         return f"if {found} is not {self.static(value)} and not exact({found}, {self.static(value)}): return None"
 
     def compile(self) -> Any:
-        exec(compile(self.text, "<funcgrad.pytree>", "exec"), self.values)  # noqa: S102 - the text is ours: user objects enter by name
+        exec(compile(self.text, "<funcgrad.pytree>", "exec"), self.values)  # the text is ours: users' objects enter by name only
         return self.values["generated"]
 
 
@@ -543,7 +540,7 @@ def _expression(treedef: TreeDef, source: _Source, names: Iterator[str]) -> str:
     return treedef._kind.expression(treedef, source, [_expression(child, source, names) for child in treedef.children])
 
 
-def _compile_make(cls: type, fields: tuple[str, ...]) -> Callable[..., Any]:
+def _compile_make(cls: Any, fields: tuple[str, ...]) -> Callable[..., Any]:
     """Law: unflatten makes objects without `__init__`, converters or validators."""
     plain = cls.__setattr__ is object.__setattr__  # then the assignment statement means the same, and is faster
     lines = [f"self.{name} = x{i}" if plain else f"put(self, {name!r}, x{i})" for i, name in enumerate(fields)]
@@ -564,19 +561,20 @@ def _remember(key: Any, treedef: TreeDef) -> TreeDef:
         seen = _SEEN.get(key, [])
         known = next((known for known in seen if _identical(known, treedef)), None)
         if known is None:
-            if sum([len(bucket) for bucket in _SEEN.values()]) >= _MAX_STRUCTURES:
-                _forget()
+            if len(_SEEN) >= _MAX_BUCKETS:
+                _SEEN.clear()
+                _COMPILED.clear()
             _SEEN[key] = [*seen, treedef][:_MAX_BUCKET]
             return treedef
         if "_compiled" not in vars(known):
             vars(known)["_compiled"] = True
-            _COMPILED[key] = (*_COMPILED.get(key, ()), _flatten_source(known).compile())
+            _COMPILED[key] = (_flatten_source(known).compile(), *_COMPILED.get(key, ()))
         return known
 
 
 # ---- Sameness ----
 
-_ATOMS = (str, bytes, int, float, complex, types.NoneType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype)
+_ATOMS = (str, bytes, int, float, complex, types.NoneType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype, Enum)
 
 
 def _is_small(value: Any) -> bool:
@@ -670,10 +668,6 @@ class _Readable(_Source):
 
     def static(self, value: Any) -> str:
         return repr(value)
-
-
-def _show(treedef: TreeDef) -> str:
-    return _expression(treedef, _Readable(), iter(["*"] * treedef.num_leaves))
 
 
 def _restore(cls: type, keys: Sequence[Any], order: tuple[Any, ...], static: tuple[Any, ...], children: tuple[TreeDef, ...]) -> TreeDef:

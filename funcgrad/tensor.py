@@ -13,7 +13,8 @@ from funcgrad import errors
 from funcgrad.core import Frozen, Traced, ground
 from funcgrad.numpy import dispatch
 from funcgrad.numpy.bridge import bare
-from funcgrad.numpy.indexing import index_of, updated
+from funcgrad.numpy.indexing import index_of
+from funcgrad.numpy.updates import updated
 
 STACK_LIMIT = 4096
 """The largest traced array that `np.asarray` takes apart into an object array of scalars."""

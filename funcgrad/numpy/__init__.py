@@ -1,6 +1,5 @@
 """NumPy's names as compositions of primitives, and the tables behind NumPy's two protocols."""
 
-import importlib
+from funcgrad.numpy import calculus, contraction, creation, indexing, joining, linalg, ordering, reductions, shaping, ufuncs
 
-for _topic in ("ufuncs", "reductions", "shaping", "joining", "creation", "indexing", "ordering", "calculus", "contraction", "linalg"):
-    importlib.import_module(f"funcgrad.numpy.{_topic}")
+__all__ = ["calculus", "contraction", "creation", "indexing", "joining", "linalg", "ordering", "reductions", "shaping", "ufuncs"]

@@ -1,1 +1,184 @@
-"""To come."""
+"""Joining arrays, and taking them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Value, dtype_of, shape_of
+from funcgrad.numpy.bridge import array
+from funcgrad.numpy.dispatch import implements
+from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, dummy, negative_axis, ravel
+from funcgrad.ops import shaping as ops
+from funcgrad.ops.shaping import astype
+
+# ---- joining
+
+
+def _parts(arrays: Any, dtype: Any, casting: str) -> list[Value]:
+    """The operands; where a dtype is asked for, in that dtype."""
+    if type(arrays) is list or type(arrays) is tuple:
+        parts = [array(a) if type(a) is list or type(a) is tuple else a for a in arrays]
+    else:
+        parts = list(unstack(arrays))
+    return parts if dtype is None and casting == "same_kind" else _casted(parts, dtype, casting)
+
+
+def _casted(parts: list[Value], dtype: Any, casting: str) -> list[Value]:
+    # NumPy says on empty arrays whether it allows that, and what the dtype will be.
+    dtype = np.concatenate([np.empty(0, dtype_of(p)) for p in parts], dtype=dtype, casting=casting).dtype
+    return [p if dtype_of(p) == dtype else astype(p, dtype=dtype) for p in parts]
+
+
+@implements(np.concatenate)
+def concatenate(arrays: Any, /, axis: Any = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Value:
+    parts = _parts(arrays, dtype, casting)
+    if axis is None:
+        return ops.concatenate(*[ravel(p) for p in parts], axis=-1)
+    n = len(shape_of(parts[0]))
+    if n == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    return ops.concatenate(*parts, axis=-n if axis == 0 else negative_axis(axis, n))
+
+
+@implements(np.stack)
+def stack(arrays: Any, axis: Any = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Value:
+    parts = _parts(arrays, dtype, casting)
+    n = len(shape_of(parts[0])) + 1
+    return ops.stack(*parts, axis=-n if axis == 0 else negative_axis(axis, n))
+
+
+def _joined(parts: list[Value], axis: int) -> Value:
+    return ops.concatenate(*parts, axis=axis - len(shape_of(parts[0])))
+
+
+@implements(np.vstack)
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Value:
+    return _joined([atleast_2d(p) for p in _parts(tup, dtype, casting)], 0)
+
+
+@implements(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Value:
+    parts = [atleast_1d(p) for p in _parts(tup, dtype, casting)]
+    return _joined(parts, 0 if len(shape_of(parts[0])) == 1 else 1)
+
+
+@implements(np.dstack)
+def dstack(tup: Any) -> Value:
+    return _joined([atleast_3d(p) for p in _parts(tup, None, "same_kind")], 2)
+
+
+def _column(a: Value) -> Value:
+    shape = shape_of(a)
+    return a if len(shape) >= 2 else ops.reshape(a, shape=(math.prod(shape), 1))
+
+
+@implements(np.column_stack)
+def column_stack(tup: Any) -> Value:
+    return _joined([_column(p) for p in _parts(tup, None, "same_kind")], 1)
+
+
+@implements(np.append)
+def append(arr: Any, values: Any, axis: Any = None) -> Value:
+    return concatenate([array(arr), array(values)], axis)
+
+
+# ---- nested lists of blocks
+
+
+@implements(np.block)
+def block(arrays: Any) -> Value:
+    depth = _depth(arrays)
+    ndim = max(depth, _largest(arrays))
+    return _assembled(arrays, depth, ndim)
+
+
+def _depth(arrays: Any) -> int:
+    """How deep the lists nest, which must be the same everywhere."""
+    if isinstance(arrays, tuple):
+        raise TypeError("arrays is a tuple. Only lists can be used to arrange blocks, and np.block does not allow implicit conversion from tuple to ndarray.")
+    if not isinstance(arrays, list):
+        return 0
+    if not arrays:
+        raise ValueError("List at arrays cannot be empty")
+    depths = set(map(_depth, arrays))
+    if len(depths) > 1:
+        raise ValueError(f"List depths are mismatched: found {sorted(depths)} in one list of blocks.")
+    return depths.pop() + 1
+
+
+def _largest(arrays: Any) -> int:
+    return max(map(_largest, arrays)) if isinstance(arrays, list) else len(shape_of(arrays))
+
+
+def _assembled(arrays: Any, depth: int, ndim: int) -> Value:
+    if depth:
+        return ops.concatenate(*[_assembled(a, depth - 1, ndim) for a in arrays], axis=-depth)
+    shape = shape_of(arrays)
+    return arrays if len(shape) == ndim else ops.reshape(arrays, shape=(1,) * (ndim - len(shape)) + shape)
+
+
+# ---- taking apart
+
+
+@implements(np.unstack)
+def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Value, ...]:
+    x = array(x)
+    n = len(shape_of(x))
+    if n == 0:
+        raise ValueError("Input array must be at least 1-d.")
+    return ops.unstack(x, axis=negative_axis(axis, n))  # type: ignore[no-any-return]
+
+
+@implements(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Value]:
+    ary = array(ary)
+    shape = shape_of(ary)
+    n = shape[axis]
+    if np.ndim(indices_or_sections):
+        return _cut(ary, [int(i) for i in indices_or_sections], negative_axis(axis, len(shape)))
+    sections = int(indices_or_sections)
+    if sections <= 0:
+        raise ValueError("number sections must be larger than 0.")
+    each, extra = divmod(n, sections)
+    return _pieces(ary, [each + 1] * extra + [each] * (sections - extra), axis)
+
+
+def _pieces(ary: Value, sizes: list[int], axis: int) -> list[Value]:
+    return list(ops.split(ary, axis=negative_axis(axis, len(shape_of(ary))), sizes=tuple(sizes)))
+
+
+def _cut(ary: Value, points: list[int], axis: int) -> list[Value]:
+    """Slices between the points, which may be negative, beyond the end, or go back."""
+    n = shape_of(ary)[axis]
+    ranges = [range(n)[a:b] for a, b in zip([0, *points], [*points, n], strict=True)]
+    if all(r.stop == s.start for r, s in zip(ranges, ranges[1:], strict=False)) and all(r.start <= r.stop for r in ranges):
+        return _pieces(ary, [len(r) for r in ranges], axis)
+    return [ops.window(ary, axis=axis, start=r.start, stop=r.start + len(r)) for r in ranges]
+
+
+@implements(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Value]:
+    ary = array(ary)
+    if not np.ndim(indices_or_sections) and shape_of(ary)[axis] % index(indices_or_sections):
+        raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+def _split_along(function: Any, at_least: int, axis_of: Callable[[int], int]) -> None:
+    @implements(function)
+    def apply(ary: Any, indices_or_sections: Any) -> list[Value]:
+        ary = array(ary)
+        n = len(shape_of(ary))
+        if n < at_least:
+            return function(dummy(shape_of(ary)), indices_or_sections)  # type: ignore[no-any-return]  # raises NumPy's sentence
+        return split(ary, indices_or_sections, axis_of(n))
+
+
+_split_along(np.hsplit, 1, lambda n: min(n - 1, 1))
+_split_along(np.vsplit, 2, lambda n: 0)
+_split_along(np.dsplit, 3, lambda n: 2)

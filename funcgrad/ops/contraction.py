@@ -1,4 +1,4 @@
-"""Sums of products over shared axes."""
+"""Products of vectors, matrices and stacks of them. Transposes do not conjugate."""
 
 from __future__ import annotations
 
@@ -7,81 +7,111 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Spec, Value, shape_of
+from funcgrad.ops.einsum import einsum, tensordot
 from funcgrad.ops.kinds import bilinear
 from funcgrad.ops.shaping import reshape, sum_to, transpose
+
+__all__ = ["column", "cross", "dot", "einsum", "fit", "matmul", "row", "swap", "tensordot", "vecdot"]
+
+_SWAP = {n: (*range(-n, -2), -1, -2) for n in range(2, 65)}
 
 
 def swap(x: Value) -> Value:
     """The last two axes exchanged."""
-    n = len(shape_of(x))
-    return transpose(x, axes=(*range(-n, -2), -1, -2))
+    return transpose(x, axes=_SWAP[len(shape_of(x))])
 
 
-def _column(x: Value) -> Value:
+def column(x: Value) -> Value:
+    """With a last axis of length 1."""
     return reshape(x, shape=(*shape_of(x), 1))
 
 
-def _row(x: Value) -> Value:
+def row(x: Value) -> Value:
+    """With a last but one axis of length 1."""
     shape = shape_of(x)
-    return reshape(x, shape=(*shape[:-1], 1, shape[-1]))
+    return reshape(x, shape=(*shape[:-1], 1, *shape[-1:]))
+
+
+def fit(x: Value, shape: tuple[int, ...]) -> Value:
+    """Undo a broadcast from `shape`, where there was one."""
+    return x if shape_of(x) == shape else sum_to(x, shape=shape)
+
+
+# ---- vectors and matrices
+
+
+def _dot_left(ct: Value, x: Spec, y: Value) -> Value:
+    """ct yᵀ."""
+    if len(shape_of(y)) == 1:
+        return ct * y if len(x.shape) == 1 else column(ct) * y
+    return dot(y, ct) if len(x.shape) == 1 else dot(ct, swap(y))
+
+
+def _dot_right(ct: Value, x: Value, y: Spec) -> Value:
+    """xᵀ ct."""
+    if len(shape_of(x)) == 1:
+        return ct * x if len(y.shape) == 1 else column(x) * ct
+    return dot(ct, x) if len(y.shape) == 1 else dot(swap(x), ct)
+
+
+dot = bilinear("dot", lambda x, y: np.dot(x, y), _dot_left, _dot_right)
+"""`np.dot` of operands with one axis or two."""
+
+
+# ---- stacks, which broadcast
+
+
+def _others(x: tuple[int, ...], *kept: int) -> tuple[int, ...]:
+    return tuple(i for i in range(-len(x), 0) if i not in kept)
 
 
 def _matmul_left(ct: Value, x: Spec, y: Value) -> Value:
-    """ct yᵀ, with 1-D operands made into a row or a column first, and stacks that broadcast summed."""
-    if len(shape_of(y)) == 1:
-        if len(x.shape) == 1:
-            return ct * y
-        return _column(ct) * y if len(x.shape) == 2 else sum_to(_column(ct) * y, shape=x.shape)
-    if len(x.shape) == 1:
-        product = matmul(y, _column(ct))
-        return sum_to(reshape(product, shape=shape_of(product)[:-1]), shape=x.shape)
-    return sum_to(matmul(ct, swap(y)), shape=x.shape)
+    """ct yᵀ; where one vector or matrix met a stack, the sum over the stack is part of the product."""
+    n, theirs = len(x.shape), shape_of(y)
+    if n <= 2 and len(theirs) <= 2:
+        return _dot_left(ct, x, y)
+    if len(theirs) == 1:
+        return column(ct) * y
+    if n == 1:
+        return tensordot(y, ct, contract=(_others(theirs, -2), _others(shape_of(ct))))
+    if n == 2:
+        return tensordot(ct, y, contract=(_others(shape_of(ct), -2), _others(theirs, -2)))
+    return fit(matmul(ct, swap(y)), x.shape)
 
 
 def _matmul_right(ct: Value, x: Value, y: Spec) -> Value:
     """xᵀ ct, likewise."""
-    if len(shape_of(x)) == 1:
-        if len(y.shape) == 1:
-            return ct * x
-        return sum_to(_column(x) * _row(ct), shape=y.shape)
-    if len(y.shape) == 1:
-        product = matmul(swap(x), _column(ct))
-        return sum_to(reshape(product, shape=shape_of(product)[:-1]), shape=y.shape)
-    return sum_to(matmul(swap(x), ct), shape=y.shape)
+    mine, m = shape_of(x), len(y.shape)
+    if len(mine) <= 2 and m <= 2:
+        return _dot_right(ct, x, y)
+    if len(mine) == 1:
+        return column(x) * row(ct)
+    if m == 1:
+        return tensordot(ct, x, contract=(_others(shape_of(ct)), _others(mine, -1)))
+    if m == 2:
+        return tensordot(x, ct, contract=(_others(mine, -1), _others(shape_of(ct), -1)))
+    return fit(matmul(swap(x), ct), y.shape)
 
 
 matmul = bilinear("matmul", lambda x, y: np.matmul(x, y), _matmul_left, _matmul_right)
 
-Axes = tuple[int, ...]
+
+# ---- stacks of vectors
 
 
-def _dot_general(x: Any, y: Any, *, contract: tuple[Axes, Axes]) -> Any:
-    return np.tensordot(x, y, contract)[()]
+def _vecdot(x: Any, y: Any) -> Any:
+    return np.vecdot(np.conjugate(x) if np.iscomplexobj(x) else x, y)
 
 
-def _free(ndim: int, contracted: Axes) -> Axes:
-    return tuple(i for i in range(-ndim, 0) if i not in contracted)
+vecdot = bilinear(
+    "vecdot", _vecdot, lambda ct, x, y: fit(column(ct) * y, x.shape), lambda ct, x, y: fit(column(ct) * x, y.shape)
+)
+"""The sum of products along the last axis. Nothing is conjugated."""
 
-
-def _tensordot_left(ct: Value, x: Spec, y: Value, *, contract: tuple[Axes, Axes]) -> Value:
-    """Contract `ct` with the free axes of `y`, then put the axes of `x` in their order."""
-    mine, theirs = contract
-    free_y = _free(len(shape_of(y)), theirs)
-    out = tensordot(ct, y, contract=(tuple(range(-len(free_y), 0)), free_y))
-    order = sorted(range(len(theirs)), key=lambda k: theirs[k])
-    came = _free(len(x.shape), mine) + tuple(mine[k] for k in order)
-    return transpose(out, axes=tuple(came.index(a) - len(came) for a in range(-len(came), 0)))
-
-
-def _tensordot_right(ct: Value, x: Value, y: Spec, *, contract: tuple[Axes, Axes]) -> Value:
-    mine, theirs = contract
-    free_x = _free(len(shape_of(x)), mine)
-    n = len(shape_of(ct))
-    out = tensordot(x, ct, contract=(free_x, tuple(range(-n, len(free_x) - n))))
-    order = sorted(range(len(mine)), key=lambda k: mine[k])
-    came = tuple(theirs[k] for k in order) + _free(len(y.shape), theirs)
-    return transpose(out, axes=tuple(came.index(a) - len(came) for a in range(-len(came), 0)))
-
-
-tensordot = bilinear("tensordot", _dot_general, _tensordot_left, _tensordot_right)
-"""Sums over pairs of axes (`contract`, counted from the end); the free axes of `x` come first."""
+cross = bilinear(
+    "cross",
+    lambda x, y: np.cross(x, y),
+    lambda ct, x, y: fit(cross(y, ct), x.shape),
+    lambda ct, x, y: fit(cross(ct, x), y.shape),
+)
+"""The cross product of vectors of three elements along the last axis."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Value
-from funcgrad.ops.kinds import ID, NEG, constant, elementwise
+from funcgrad.core import Value, dtype_of
+from funcgrad.ops.kinds import ID, NEG, constant, differentiable, elementwise
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 _DEGREE = math.pi / 180.0
@@ -28,6 +28,15 @@ def _scale(t: Any, p: Any) -> Any:
 
 scale = elementwise(_scale, lambda t, y: scale(t, y), lambda t, x: scale(x, t), name="scale")
 
+
+def _ratio(x: Any, y: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.where(y == 0, np.zeros((), np.result_type(x, y)), np.divide(x, y))[()]
+
+
+ratio = elementwise(_ratio, lambda t, y: ratio(t, y), lambda t, out, y: -ratio(t * out, y), name="ratio")
+"""`x / y`, but 0 wherever `y` is 0: the subgradient of least norm where a norm is 0."""
+
 # ---- arithmetic
 
 add = elementwise(np.add, ID, ID)
@@ -39,7 +48,15 @@ positive = elementwise(np.positive, ID)
 reciprocal = elementwise(np.reciprocal, lambda t, out: -(t * out) * out)
 square = elementwise(np.square, lambda t, x: t * (2 * x))
 remainder = elementwise(np.remainder, ID, lambda t, x, y: -t * floor_divide(x, y))
-fmod = elementwise(np.fmod, ID, lambda t, x, y: -t * trunc(x / (y + 0 * t)))
+fmod = elementwise(np.fmod, ID, lambda t, out, x, y: -t * quotient(x, y, out))
+
+
+def _quotient(x: Any, y: Any, out: Any) -> Any:
+    """The whole number `fmod` takes away: `x / y` itself may round to the next one."""
+    return np.rint(np.divide(np.subtract(x, out), y))
+
+
+quotient = constant(_quotient, name="quotient")
 
 
 def _power_base(t: Value, x: Value, y: Value) -> Value:
@@ -51,10 +68,16 @@ def _power_base(t: Value, x: Value, y: Value) -> Value:
     return t * scale(y, power(x, y - 1))
 
 
-power = elementwise(np.power, _power_base, lambda t, out, x: t * scale(out, log(x)))
+def _power_exponent(t: Value, out: Value, x: Value) -> Value:
+    """`x^y log(x)`, which is 0 at 0. Small integers would have a logarithm of low precision."""
+    return t * scale(out, log(x if dtype_of(x).kind in "fc" else x * dtype_of(out).type(1)))
+
+
+power = elementwise(np.power, _power_base, _power_exponent)
 float_power = elementwise(
-    np.float_power, lambda t, x, y: t * scale(y, float_power(x, y - 1)), lambda t, out, x: t * scale(out, log(x))
+    lambda x, y: np.float_power(x, y), lambda t, x, y: t * scale(y, float_power(x, y - 1)), _power_exponent, name="float_power"
 )
+ldexp = elementwise(np.ldexp, lambda t, y: ldexp(t, y), None)
 
 # ---- exponentials and logarithms
 
@@ -69,28 +92,47 @@ sqrt = elementwise(np.sqrt, lambda t, out: t * 0.5 / out)
 cbrt = elementwise(np.cbrt, lambda t, out: t / (3 * out * out))
 
 
-def _weight(x: Value, out: Value) -> Value:
-    """`exp(x - out)`, the share of `x` in `out = log(exp(x) + …)`: 0 at -inf, where `x - out` would be nan."""
-    return exp(where(out == -np.inf, out, x - out))
+def _log_share(x: Any, y: Any, out: Any) -> Any:
+    """What `x - out` means where `out` is infinite: the winners share at inf, nobody has a share at -inf."""
+    return np.where(out > 0, np.log(_wins(x, y, out)), -np.inf) if np.isinf(out).any() else 0.0
 
 
-def _weight2(x: Value, out: Value) -> Value:
-    return exp2(where(out == -np.inf, out, x - out))
+log_share = constant(_log_share, name="log_share")
 
 
-logaddexp = elementwise(np.logaddexp, lambda t, out, x: t * _weight(x, out), lambda t, out, y: t * _weight(y, out))
-logaddexp2 = elementwise(np.logaddexp2, lambda t, out, x: t * _weight2(x, out), lambda t, out, y: t * _weight2(y, out))
+def _log_weight(x: Value, y: Value, out: Value) -> Value:
+    """The logarithm of the share of `x` in `out`, the logarithm of a sum."""
+    return where(isinf(out), log_share(x, y, out), x - out)
+
+
+logaddexp = elementwise(
+    np.logaddexp,
+    lambda t, x, y, out: t * exp(_log_weight(x, y, out)),
+    lambda t, x, y, out: t * exp(_log_weight(y, x, out)),
+)
+logaddexp2 = elementwise(
+    np.logaddexp2,
+    lambda t, x, y, out: t * exp2(_log_weight(x, y, out)),
+    lambda t, x, y, out: t * exp2(_log_weight(y, x, out)),
+)
 
 # ---- trigonometric and hyperbolic
 
 sin = elementwise(np.sin, lambda t, x: t * cos(x))
 cos = elementwise(np.cos, lambda t, x: -t * sin(x))
 tan = elementwise(np.tan, lambda t, out: t * (1 + out * out))
-arcsin = elementwise(np.arcsin, lambda t, x: t / sqrt(1 - x * x))
-arccos = elementwise(np.arccos, lambda t, x: -t / sqrt(1 - x * x))
+arcsin = elementwise(np.arcsin, lambda t, x: t / sqrt(-(x - 1) * (x + 1)))  # so written, the side of the branch cut is kept
+arccos = elementwise(np.arccos, lambda t, x: -t / sqrt(-(x - 1) * (x + 1)))
 arctan = elementwise(np.arctan, lambda t, x: t / (1 + x * x))
-arctan2 = elementwise(np.arctan2, lambda t, x, y: t * y / (x * x + y * y), lambda t, x, y: -t * x / (x * x + y * y))
-hypot = elementwise(np.hypot, lambda t, out, x: t * x / out, lambda t, out, y: t * y / out)
+arctan2 = elementwise(np.arctan2, lambda t, x, y: _turn(t, y, hypot(x, y)), lambda t, x, y: _turn(-t, x, hypot(x, y)))
+hypot = elementwise(np.hypot, lambda t, out, x: t * ratio(x, out), lambda t, out, y: t * ratio(y, out))
+
+
+def _turn(t: Value, x: Value, r: Value) -> Value:
+    """`t x / r²`, where the square may not be a float any more."""
+    return t * (x / r) / r
+
+
 sinh = elementwise(np.sinh, lambda t, x: t * cosh(x))
 cosh = elementwise(np.cosh, lambda t, x: t * sinh(x))
 tanh = elementwise(np.tanh, lambda t, out: t * (1 - out * out))
@@ -111,29 +153,44 @@ def _wins(x: Value, y: Value, out: Value) -> Value:
     return np.where(mine, np.where(other, 0.5, 1.0), 0.0).astype(np.result_type(out))
 
 
-wins = constant(_wins, name="wins")
-maximum = elementwise(np.maximum, lambda t, out, x, y: t * wins(x, y, out), lambda t, out, x, y: t * wins(y, x, out))
-minimum = elementwise(np.minimum, lambda t, out, x, y: t * wins(x, y, out), lambda t, out, x, y: t * wins(y, x, out))
-fmax = elementwise(np.fmax, lambda t, out, x, y: t * fwins(x, y, out), lambda t, out, x, y: t * fwins(y, x, out))
-fmin = elementwise(np.fmin, lambda t, out, x, y: t * fwins(x, y, out), lambda t, out, x, y: t * fwins(y, x, out))
-
-
 def _fwins(x: Value, y: Value, out: Value) -> Value:
     """As `wins`, but a nan loses against a number."""
     return np.where(x == out, np.where(y == out, 0.5, 1.0), 0.0).astype(np.result_type(out))
 
 
+wins = constant(_wins, name="wins")
 fwins = constant(_fwins, name="fwins")
+maximum = elementwise(np.maximum, lambda t, x, y, out: t * wins(x, y, out), lambda t, x, y, out: t * wins(y, x, out))
+minimum = elementwise(np.minimum, lambda t, x, y, out: t * wins(x, y, out), lambda t, x, y, out: t * wins(y, x, out))
+fmax = elementwise(np.fmax, lambda t, x, y, out: t * fwins(x, y, out), lambda t, x, y, out: t * fwins(y, x, out))
+fmin = elementwise(np.fmin, lambda t, x, y, out: t * fwins(x, y, out), lambda t, x, y, out: t * fwins(y, x, out))
 
-absolute = elementwise(np.absolute, lambda t, x: t * conjugate(sign(x)), keeps_dtype=False)
+sign = constant(lambda x: np.sign(x), name="sign")  # of real numbers; `phase` of complex ones
+absolute = elementwise(np.absolute, lambda t, x: t * _slope(x), keeps_dtype=False)
 fabs = elementwise(np.fabs, lambda t, x: t * sign(x))
 copysign = elementwise(np.copysign, lambda t, out, x: t * (sign(x) * sign(out)), None)
+heaviside = elementwise(np.heaviside, None, lambda t, x: t * (x == 0))
+
+
+def _slope(x: Value) -> Value:
+    return conjugate(phase(x)) if dtype_of(x).kind == "c" else sign(x)
+
 
 # ---- complex: |z|, Re, Im and conj are linear over the reals only; the edge takes the real part where the output is real
 
 conjugate = elementwise(np.conjugate, lambda t: conjugate(t))
 real = elementwise(lambda x: np.real(x), ID, name="real", keeps_dtype=False)
 imag = elementwise(lambda x: np.imag(x), lambda t: t * -1j, name="imag", keeps_dtype=False)
+
+
+def _phase_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
+    """d(z/|z|) = (dz - s Re(s̄ dz)) / |z| with s = z/|z|: what is left of dz across s."""
+    dx = tangents[0]
+    return ratio(dx - out * real(conjugate(out) * dx), absolute(args[0]))
+
+
+phase = differentiable("phase", lambda x: np.sign(x), _phase_tangent)
+"""`z / |z|`, 0 at 0: NumPy's `sign` of complex numbers."""
 
 # ---- choice
 
@@ -144,19 +201,23 @@ def _where(c: Value, x: Value, y: Value) -> Value:
 
 where = elementwise(_where, None, lambda t, x: where(x, t, 0), lambda t, x: where(x, 0, t), name="where")
 
+# ---- parts of a number
+
+fraction = elementwise(lambda x: np.modf(x)[0], ID, name="fraction")
+exponent = constant(lambda x: np.frexp(x)[1], name="exponent")
+nextafter = elementwise(np.nextafter, ID, None)
+
 # ---- locally constant
 
-sign = constant(np.sign)
 floor = constant(np.floor)
 ceil = constant(np.ceil)
 trunc = constant(np.trunc)
 rint = constant(np.rint)
 floor_divide = constant(np.floor_divide)
-heaviside = constant(np.heaviside)
-nextafter = constant(np.nextafter)
-spacing = constant(np.spacing)
+isnan = constant(np.isnan)
+isinf = constant(np.isinf)
 for _ufunc in (
-    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan isinf isfinite "
-    "signbit isnat bitwise_and bitwise_or bitwise_xor invert left_shift right_shift gcd lcm"
+    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isfinite spacing signbit isnat "
+    "bitwise_and bitwise_or bitwise_xor bitwise_count invert left_shift right_shift gcd lcm"
 ).split():
     constant(getattr(np, _ufunc))

@@ -1,60 +1,162 @@
-"""Primitives that take axes away or run along one. Axes are a tuple of negative ints; reductions keep no dimension."""
+"""Primitives that take axes away. Axes are a tuple of negative ints; no dimension is kept."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Spec, Value, shape_of
+from funcgrad.core import Spec, Value, dtype_of, shape_of
+from funcgrad.ops.cumulative import before, cumprod, cumsum, reverse
+from funcgrad.ops.elementwise import conjugate, exp, isinf, real, where
 from funcgrad.ops.kinds import constant, differentiable, linear
-from funcgrad.ops.shaping import reshape
+from funcgrad.ops.shaping import cast, reshape, transpose
 
 Axes = tuple[int, ...]
 
+__all__ = [
+    "Axes", "all", "any", "argmax", "argmin", "count_nonzero", "cumsum", "expand", "keep", "logsumexp", "max", "mean", "min",
+    "nanargmax", "nanargmin", "nanmax", "nanmin", "prod", "reverse", "shares", "sum", "var",
+]  # fmt: skip
 
-def expand(x: Value, shape: tuple[int, ...], axis: Axes) -> Value:
-    """A reduced value with ones where the axes were, so that it broadcasts against the operand."""
-    if not shape_of(x):
-        return x
+
+def keep(x: Value, shape: tuple[int, ...], axis: Axes) -> Value:
+    """A reduced value of an operand of this shape, with ones where the axes were."""
     n = len(shape)
-    return reshape(x, shape=tuple(1 if i - n in axis else size for i, size in enumerate(shape)))
+    return reshape(x, shape=tuple([1 if i - n in axis else size for i, size in enumerate(shape)]))
 
 
-def _sum_back(ct: Value, x: Spec, *, axis: Axes) -> Value:
-    return expand(ct, x.shape, axis)
+def expand(ct: Value, shape: tuple[int, ...], axis: Axes) -> Value:
+    """As `keep`, for cotangents: a 0-d one stands for a uniform one, as one with ones in its shape for one that repeats."""
+    return keep(ct, shape, axis) if shape_of(ct) else ct
 
 
-sum = linear("sum", lambda x, *, axis: np.add.reduce(x, axis=axis), _sum_back)
-"""A 0-d cotangent stands for a uniform one, one with ones in its shape for one that repeats."""
+def count(shape: tuple[int, ...], axis: Axes) -> int:
+    """How many elements become one."""
+    return math.prod([shape[i] for i in axis])
 
 
-def _winner(x: Any, out: Any, *, axis: Axes) -> Any:
-    """The share of each element in an extremum: ties share equally; counted in float64, as 70,000 overflows float16."""
-    mine = (x == np.expand_dims(out, axis)) | (x != x)
-    count = mine.sum(axis=axis, keepdims=True, dtype=np.float64)
-    return (mine / np.maximum(count, 1.0)).astype(x.dtype)
+# ---- sums and means
 
 
-shares = constant(_winner, name="shares")
+sum = linear("sum", lambda x, *, axis: np.add.reduce(x, axis=axis), lambda ct, x, *, axis: expand(ct, x.shape, axis))
+
+
+def _mean(x: Any, *, axis: Axes) -> Any:
+    n = count(np.shape(x), axis)
+    # For these dtypes this is what `np.mean` does; it warns of empty slices, and sums float16 in float32.
+    return np.add.reduce(x, axis=axis) / n if n and dtype_of(x).char in "dD" else np.mean(x, axis=axis)
+
+
+def _mean_back(ct: Value, x: Spec, *, axis: Axes) -> Value:
+    return expand(ct / np.asarray(count(x.shape, axis), ct_dtype(ct))[()], x.shape, axis)
+
+
+mean = linear("mean", _mean, _mean_back)
+
+
+def ct_dtype(ct: Value) -> Any:
+    return np.float64 if dtype_of(ct).char in "dD" else dtype_of(ct)
+
+
+def _var_slope(x: Value, axis: Axes, ddof: float) -> Value:
+    """∂var/∂x = 2 (x - mean) / (n - ddof), conjugated where it is complex."""
+    shape = shape_of(x)
+    centred = x - keep(mean(x, axis=axis), shape, axis)
+    with np.errstate(divide="ignore"):
+        factor = np.divide(2.0, np.maximum(count(shape, axis) - ddof, 0))
+    return (conjugate(centred) if dtype_of(x).kind == "c" else centred) * float(factor)
+
+
+def _var_tangent(out: Value, args: tuple[Value], tangents: tuple[Value], *, axis: Axes, ddof: float) -> Value:
+    return cast(sum(_var_slope(args[0], axis, ddof) * tangents[0], axis=axis), dtype_of(out))
+
+
+def _var_back(ct: Value, out: Value, args: tuple[Value], wanted: Any, *, axis: Axes, ddof: float) -> tuple[Value]:
+    return (expand(ct, shape_of(args[0]), axis) * _var_slope(args[0], axis, ddof),)
+
+
+var = differentiable("var", lambda x, *, axis, ddof: np.var(x, axis=axis, ddof=ddof), _var_tangent, _var_back)
+
+
+# ---- products: of all other elements, from both sides, so that zeros need no care
+
+
+def _others(x: Value, axis: Axes) -> Value:
+    """For each element the product of the others that are reduced with it."""
+    shape = shape_of(x)
+    if 0 in shape:
+        return x
+    axes = tuple([i for i in range(-len(shape), 0) if i not in axis]) + axis
+    sizes = tuple([shape[i] for i in axes])
+    rows = reshape(transpose(x, axes=axes), shape=(*sizes[: len(shape) - len(axis)], count(shape, axis)))
+    left = before(cumprod(rows, axis=-1), axis=-1)
+    right = reverse(before(cumprod(reverse(rows, axis=-1), axis=-1), axis=-1), axis=-1)
+    back = tuple([axes.index(i) - len(axes) for i in range(-len(axes), 0)])
+    return transpose(reshape(left * right, shape=sizes), axes=back)
+
+
+def _prod_tangent(out: Value, args: tuple[Value], tangents: tuple[Value], *, axis: Axes) -> Value:
+    return sum(_others(args[0], axis) * tangents[0], axis=axis)
+
+
+def _prod_back(ct: Value, out: Value, args: tuple[Value], wanted: Any, *, axis: Axes) -> tuple[Value]:
+    return (expand(ct, shape_of(args[0]), axis) * _others(args[0], axis),)
+
+
+prod = differentiable("prod", lambda x, *, axis: np.multiply.reduce(x, axis=axis), _prod_tangent, _prod_back)
+
+
+# ---- extrema: ties share equally
+
+
+def _shares(x: Any, out: Any, *, axis: Axes) -> Any:
+    """The share of each element in an extremum; counted in float64, as 70,000 overflows float16."""
+    out = np.expand_dims(out, axis)
+    mine = x == out
+    if np.isnan(out).any():
+        mine = mine | ((x != x) & (out != out))
+    held = np.add.reduce(mine, axis=axis, keepdims=True)
+    return (mine / np.maximum(held, 1)).astype(dtype_of(x), copy=False)
+
+
+shares = constant(_shares, name="shares")
 
 
 def _extremum_tangent(out: Value, args: tuple[Value], tangents: tuple[Value], *, axis: Axes) -> Value:
     return sum(tangents[0] * shares(args[0], out, axis=axis), axis=axis)
 
 
-def _extremum_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool], *, axis: Axes) -> tuple[Value]:
+def _extremum_back(ct: Value, out: Value, args: tuple[Value], wanted: Any, *, axis: Axes) -> tuple[Value]:
     return (expand(ct, shape_of(args[0]), axis) * shares(args[0], out, axis=axis),)
 
 
 max = differentiable("max", lambda x, *, axis: np.maximum.reduce(x, axis=axis), _extremum_tangent, _extremum_back)
 min = differentiable("min", lambda x, *, axis: np.minimum.reduce(x, axis=axis), _extremum_tangent, _extremum_back)
-
-cumsum = linear("cumsum", lambda x, *, axis: np.cumsum(x, axis), lambda ct, x, *, axis: reverse(cumsum(reverse(ct, axis=axis), axis=axis), axis=axis))
-
-
-def _reverse(x: Any, *, axis: int) -> Any:
-    return np.flip(x, axis)
+nanmax = differentiable("nanmax", lambda x, *, axis: np.nanmax(np.asarray(x), axis=axis), _extremum_tangent, _extremum_back)
+nanmin = differentiable("nanmin", lambda x, *, axis: np.nanmin(np.asarray(x), axis=axis), _extremum_tangent, _extremum_back)
 
 
-reverse = linear("reverse", _reverse, lambda ct, x, *, axis: reverse(ct, axis=axis))
+def _softmax(x: Value, out: Value, axis: Axes) -> Value:
+    """exp(x - out), where an infinite `out` shares among the elements that are as large."""
+    out = keep(out, shape_of(x), axis)
+    return where(isinf(out), shares(x, reshape(out, shape=shape_of(out)), axis=()), exp(x - out))
+
+
+def _logsumexp_tangent(out: Value, args: tuple[Value], tangents: tuple[Value], *, axis: Axes) -> Value:
+    return sum(tangents[0] * _softmax(args[0], out, axis), axis=axis)
+
+
+logsumexp = differentiable("logsumexp", lambda x, *, axis: np.logaddexp.reduce(x, axis=axis), _logsumexp_tangent)
+
+
+# ---- locally constant
+
+any = constant(lambda x, *, axis: np.logical_or.reduce(x, axis=axis), name="any")
+all = constant(lambda x, *, axis: np.logical_and.reduce(x, axis=axis), name="all")
+count_nonzero = constant(lambda x, *, axis: np.count_nonzero(x, axis=axis), name="count_nonzero")
+argmax = constant(lambda x, *, axis: np.argmax(x, axis), name="argmax")
+argmin = constant(lambda x, *, axis: np.argmin(x, axis), name="argmin")
+nanargmax = constant(lambda x, *, axis: np.nanargmax(x, axis), name="nanargmax")
+nanargmin = constant(lambda x, *, axis: np.nanargmin(x, axis), name="nanargmin")

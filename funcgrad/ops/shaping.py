@@ -2,100 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
 from funcgrad.ops.elementwise import real
-from funcgrad.ops.kinds import linear
+from funcgrad.ops.kinds import differentiable, linear
 
-reshape = linear("reshape", lambda x, *, shape: np.reshape(x, shape), lambda ct, x, *, shape: reshape(ct, shape=x.shape))
-
-
-def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation that undoes `axes`; both counted from the end."""
-    n = len(axes)
-    return tuple(axes.index(i - n) - n for i in range(n))
-
-
-transpose = linear("transpose", lambda x, *, axes: np.transpose(x, axes), lambda ct, x, *, axes: transpose(ct, axes=_inverse(axes)))
-
-
-def _sum_to(x: Any, *, shape: tuple[int, ...]) -> Any:
-    lead = tuple(range(x.ndim - len(shape)))
-    ones = tuple(i + len(lead) for i, n in enumerate(shape) if n == 1 and x.shape[i + len(lead)] != 1)
-    return np.sum(x, axis=lead + ones, keepdims=True).reshape(shape)[()] if lead or ones else x
-
-
-sum_to = linear("sum_to", _sum_to, lambda ct, x, *, shape: broadcast_to(ct, shape=x.shape))
-"""Undoes a broadcast: adds up the copies."""
-
-broadcast_to = linear(
-    "broadcast_to", lambda x, *, shape: np.broadcast_to(x, shape), lambda ct, x, *, shape: sum_to(ct, shape=x.shape)
-)
-astype = linear("astype", lambda x, *, dtype: np.asarray(x).astype(dtype)[()], lambda ct, x, *, dtype: cast(ct, x.dtype))
-
-
-def _split_back(ct: Value, *parts: Spec, axis: int) -> tuple[Value, ...]:
-    out, start = [], 0
-    for part in parts:
-        stop = start + part.shape[axis]
-        out.append(window(ct, axis=axis, start=start, stop=stop))
-        start = stop
-    return tuple(out)
-
-
-concatenate = linear("concatenate", lambda *xs, axis: np.concatenate(xs, axis), _split_back, operands=None)
-stack = linear(
-    "stack",
-    lambda *xs, axis: np.stack(xs, axis),
-    lambda ct, *xs, axis: tuple(element(ct, axis=axis, index=i) for i in range(len(xs))),
-    operands=None,
-)
-
-
-def _along(axis: int, what: Any) -> tuple[Any, ...]:
-    """An index that applies `what` to the axis `axis`, counted from the end."""
-    return (..., what) + (slice(None),) * (-axis - 1)
-
-
-def _embed(x: Any, *, axis: int, start: int, size: int) -> Any:
-    out = np.zeros(x.shape[: x.ndim + axis] + (size,) + x.shape[x.ndim + axis + 1 :], x.dtype)
-    out[_along(axis, slice(start, start + x.shape[axis]))] = x
-    return out
-
-
-window = linear(
-    "window",
-    lambda x, *, axis, start, stop: x[_along(axis, slice(start, stop))],
-    lambda ct, x, *, axis, start, stop: embed(ct, axis=axis, start=start, size=x.shape[axis]),
-)
-"""The elements from `start` to `stop` along one axis."""
-
-embed = linear(
-    "embed", _embed, lambda ct, x, *, axis, start, size: window(ct, axis=axis, start=start, stop=start + x.shape[axis])
-)
-"""The transpose of `window`: zeros around."""
-
-
-def _place(x: Any, *, axis: int, index: int, size: int) -> Any:
-    shape = np.shape(x)
-    at = len(shape) + 1 + axis
-    out = np.zeros(shape[:at] + (size,) + shape[at:], dtype_of(x))
-    out[_along(axis, index)] = x
-    return out
-
-
-element = linear(
-    "element",
-    lambda x, *, axis, index: x[_along(axis, index)][()],
-    lambda ct, x, *, axis, index: place(ct, axis=axis, index=index, size=x.shape[axis]),
-)
-"""One position along an axis, which goes away."""
-
-place = linear("place", _place, lambda ct, x, *, axis, index, size: element(ct, axis=axis, index=index))
-"""The transpose of `element`."""
+Shape = tuple[int, ...]
 
 
 def cast(x: Value, dtype: np.dtype[Any]) -> Value:
@@ -108,13 +24,182 @@ def cast(x: Value, dtype: np.dtype[Any]) -> Value:
     return x if dtype_of(x) == dtype else astype(x, dtype=dtype)
 
 
-def dense(x: Value, shape: tuple[int, ...]) -> Value:
+def dense(x: Value, shape: Shape) -> Value:
     """`x` with all its elements: a cotangent may be smaller, by broadcasting, than its primal."""
     return x if shape_of(x) == shape else broadcast_to(x, shape=shape)
 
 
-def undo(x: Value, whole: tuple[int, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Value:
+def undo(x: Value, whole: Shape, shape: Shape, dtype: np.dtype[Any]) -> Value:
     """Undo on one edge what NumPy did to an operand of `shape` and `dtype` that met others at the shape `whole`."""
     if whole != shape:
         x = sum_to(dense(x, whole), shape=shape)
     return cast(x, dtype)
+
+
+def _astype(x: Any, *, dtype: np.dtype[Any]) -> Any:
+    return x.astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x).astype(dtype)[()]
+
+
+astype = linear("astype", _astype, lambda ct, x, *, dtype: cast(ct, x.dtype))
+
+# ---- the same elements in another shape
+
+
+def _reshape(x: Any, *, shape: Shape) -> Any:
+    return x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
+
+
+reshape = linear("reshape", _reshape, lambda ct, x, *, shape: reshape(ct, shape=x.shape))
+
+
+def _inverse(axes: Shape) -> Shape:
+    """The permutation that undoes `axes`; both counted from the end."""
+    n = len(axes)
+    return tuple([axes.index(i - n) - n for i in range(n)])
+
+
+def _transpose(x: Any, *, axes: Shape) -> Any:
+    return x.transpose(axes) if type(x) is np.ndarray else np.transpose(x, axes)
+
+
+transpose = linear("transpose", _transpose, lambda ct, x, *, axes: transpose(ct, axes=_inverse(axes)))
+
+# ---- broadcasting
+
+
+def _sum_to(x: Any, *, shape: Shape) -> Any:
+    lead = x.ndim - len(shape)
+    axes = (*range(lead), *[i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1])
+    return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape)[()] if axes else x
+
+
+sum_to = linear("sum_to", _sum_to, lambda ct, x, *, shape: broadcast_to(ct, shape=x.shape))
+"""Undoes a broadcast: adds up the copies."""
+
+_SMALL = 1024
+"""Up to this many elements a copy costs less than a view, to make and to use."""
+
+
+def _broadcast_to(x: Any, *, shape: Shape) -> Any:
+    if math.prod(shape) > _SMALL or not isinstance(x, (np.ndarray, np.generic)) or x.ndim > len(shape):
+        return np.broadcast_to(x, shape)
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
+
+
+broadcast_to = linear("broadcast_to", _broadcast_to, lambda ct, x, *, shape: sum_to(ct, shape=x.shape))
+
+# ---- joining and taking apart
+
+
+def along(axis: int, what: Any) -> tuple[Any, ...]:
+    """An index that applies `what` to the axis `axis`, counted from the end."""
+    return (..., what) + (slice(None),) * (-axis - 1)
+
+
+def _pieces(x: Any, *, axis: int, sizes: Shape) -> tuple[Any, ...]:
+    out, start = [], 0
+    for size in sizes:
+        out.append(x[along(axis, slice(start, start + size))])
+        start += size
+    return tuple(out)
+
+
+def _filled(cts: Any, outs: Any) -> list[Value]:
+    """The cotangents of several outputs, with all their elements, and zeros where none came."""
+    return [np.zeros(shape_of(o), dtype_of(o)) if c is None else dense(c, shape_of(o)) for c, o in zip(cts, outs, strict=True)]
+
+
+split = differentiable(
+    "split",
+    _pieces,
+    lambda out, args, tangents, *, axis, sizes: split(tangents[0], axis=axis, sizes=sizes),
+    lambda ct, out, args, wanted, *, axis, sizes: (concatenate(*_filled(ct, out), axis=axis),),
+)
+"""Consecutive pieces of these sizes along an axis: several outputs, so that their cotangents are joined only once."""
+
+
+def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
+    return tuple(x if axis == -x.ndim else np.moveaxis(x, axis, 0))
+
+
+unstack = differentiable(
+    "unstack",
+    _unstack,
+    lambda out, args, tangents, *, axis: unstack(tangents[0], axis=axis),
+    lambda ct, out, args, wanted, *, axis: (stack(*_filled(ct, out), axis=axis),),
+)
+"""Every position along an axis, which goes away."""
+
+
+def _unjoin(ct: Value, *xs: Spec, axis: int) -> tuple[Value, ...]:
+    sizes = tuple([x.shape[axis] for x in xs])
+    parts = _pieces(ct, axis=axis, sizes=sizes) if type(ct) is np.ndarray else split(ct, axis=axis, sizes=sizes)
+    return tuple([cast(part, x.dtype) for part, x in zip(parts, xs, strict=True)])
+
+
+concatenate = linear("concatenate", lambda *xs, axis: np.concatenate(xs, axis), _unjoin, operands=None)
+
+
+def _stack(*xs: Any, axis: int) -> Any:
+    if axis == -1 and not isinstance(xs[0], np.ndarray):
+        return np.array(xs)
+    return np.stack(xs, axis)
+
+
+def _unpile(ct: Value, *xs: Spec, axis: int) -> tuple[Value, ...]:
+    parts = _unstack(ct, axis=axis) if type(ct) is np.ndarray else unstack(ct, axis=axis)
+    return tuple([cast(part, x.dtype) for part, x in zip(parts, xs, strict=True)])
+
+
+stack = linear("stack", _stack, _unpile, operands=None)
+
+# ---- a part, and zeros around it
+
+
+def _embed(x: Any, *, axis: int, start: int, size: int) -> Any:
+    out = np.zeros(x.shape[: x.ndim + axis] + (size,) + x.shape[x.ndim + axis + 1 :], x.dtype)
+    out[along(axis, slice(start, start + x.shape[axis]))] = x
+    return out
+
+
+window = linear(
+    "window",
+    lambda x, *, axis, start, stop: x[along(axis, slice(start, stop))],
+    lambda ct, x, *, axis, start, stop: embed(ct, axis=axis, start=start, size=x.shape[axis]),
+)
+"""The elements from `start` to `stop` along one axis."""
+
+embed = linear(
+    "embed", _embed, lambda ct, x, *, axis, start, size: window(ct, axis=axis, start=start, stop=start + x.shape[axis])
+)
+"""The transpose of `window`: zeros around."""
+
+
+def _roll(x: Any, *, axis: int, shift: int) -> Any:
+    n = x.shape[axis]
+    return np.concatenate((x[along(axis, slice(n - shift, n))], x[along(axis, slice(0, n - shift))]), axis)
+
+
+roll = linear("roll", _roll, lambda ct, x, *, axis, shift: roll(ct, axis=axis, shift=x.shape[axis] - shift))
+"""Turned around along one axis, by `0 <= shift <= n` places."""
+
+# ---- the diagonal of the last two axes
+
+
+def _embed_diagonal(x: Any, *, offset: int, shape: Shape) -> Any:
+    out = np.zeros(x.shape[:-1] + shape, x.dtype)
+    i = np.arange(x.shape[-1])
+    out[..., i + max(-offset, 0), i + max(offset, 0)] = x
+    return out
+
+
+diagonal = linear(
+    "diagonal",
+    lambda x, *, offset: np.diagonal(x, offset, -2, -1),
+    lambda ct, x, *, offset: embed_diagonal(ct, offset=offset, shape=x.shape[-2:]),
+)
+
+embed_diagonal = linear("embed_diagonal", _embed_diagonal, lambda ct, x, *, offset, shape: diagonal(ct, offset=offset))
+"""The transpose of `diagonal`: a matrix of this shape that is zero beside its diagonal."""

@@ -10,7 +10,7 @@ import functools
 import gc
 import inspect
 import sys
-import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,14 +20,18 @@ from funcgrad import errors, pytree
 from funcgrad.borrow import Borrows
 from funcgrad.core import Interpreter, Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import stacked
-from funcgrad.ops.shaping import dense
+from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tensor, of_fresh
 
 # ---- labels and wrapping
 
 
-def label(transformation: str, f: Callable[..., Any]) -> Label:
-    """Names the transformation of `f` and the user's line that asks for it."""
+def label(transformation: str, f: Any, wants: str = "f") -> Label:
+    """Names the transformation of `f` and the user's line that asks for it; `f` must be callable."""
+    if not callable(f):
+        raise errors.ArgumentTypeError(
+            transformation, f"expected a function, got {describe(f)}. Write `{transformation}(f)(x)`, not `{transformation}(f(x))`."
+        )
     package = __name__.partition(".")[0]
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
@@ -35,206 +39,280 @@ def label(transformation: str, f: Callable[..., Any]) -> Label:
     return Label(transformation, name_of(f), frame.f_code.co_filename, frame.f_lineno)
 
 
-def name_of(f: Callable[..., Any]) -> str:
-    """What the user calls `f`: partials and callable objects by what they wrap or are."""
+def name_of(f: Any) -> str:
+    """What the user calls `f`: partials by what they wrap, callable objects by their class."""
     while isinstance(f, functools.partial):
         f = f.func
     return getattr(f, "__name__", None) or type(f).__name__
 
 
-def check_callable(transformation: str, f: Any) -> None:
-    if not callable(f):
-        raise errors.ArgumentTypeError(transformation, f"expected a function, got {type(f).__name__}. Write {transformation}(f)(x), not {transformation}(f(x)).")
-
-
-def wraps(f: Callable[..., Any], transformation: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give the wrapped function the name, docstring and signature of `f`."""
-
-    def dress(g: Callable[..., Any]) -> Callable[..., Any]:
-        functools.update_wrapper(g, f)
-        if not hasattr(f, "__name__"):
-            g.__name__ = g.__qualname__ = name_of(f)
-        return g
-
-    return dress
+def dress(g: Callable[..., Any], f: Callable[..., Any]) -> Callable[..., Any]:
+    """Give `g` the name, docstring and signature of `f`."""
+    functools.update_wrapper(g, f)
+    if not hasattr(f, "__name__"):
+        g.__name__ = g.__qualname__ = name_of(f)
+    return g
 
 
 # ---- which arguments
 
 
-def chosen(transformation: str, argnums: Any, argnames: Any, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The positions and the keywords that are differentiated, in this call."""
-    nums = () if argnums is None else argnums if isinstance(argnums, tuple) else (argnums,)
-    names = () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
-    for name in names:
-        if name not in kwargs:
-            raise errors.ArgumentError(transformation, f"argnames names {name!r}, which this call does not pass by keyword. Pass it as `{name}=…`.")
-    return tuple([position(transformation, n, len(args)) for n in nums]), names
+class Chosen:
+    """Which arguments of a call are differentiated: positions and keywords. Knows the words to speak of them."""
+
+    __slots__ = ("argnames", "argnums", "f", "label", "many")
+
+    def __init__(self, label: Label, f: Callable[..., Any], argnums: Any, argnames: Any) -> None:
+        self.label, self.f, self.many = label, f, isinstance(argnums, (tuple, list)) or argnums is None
+        nums = () if argnums is None else tuple(argnums) if self.many else (argnums,)
+        for n in nums:
+            if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+                raise errors.ArgumentTypeError(str(label), f"argnums must be ints, got {describe(n)}.")
+        self.argnums = tuple([int(n) for n in nums])
+        self.argnames = () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
+
+    def positions(self, count: int) -> list[int]:
+        for n in self.argnums:
+            if not -count <= n < count:
+                raise errors.ArgumentError(
+                    str(self.label), f"argnums names argument {n}, but the call has {count} positional. Pass it by position, or use argnames."
+                )
+        found = [n % count for n in self.argnums]
+        if len(set(found)) < len(found):
+            raise errors.ArgumentError(str(self.label), f"argnums names an argument twice: {self.argnums}.")
+        return found
+
+    def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The chosen arguments, by position first."""
+        for name in self.argnames:
+            if name not in kwargs:
+                raise errors.ArgumentError(str(self.label), f"argnames names {name!r}, which the call does not pass by keyword.")
+        return tuple([args[n] for n in self.positions(len(args))] + [kwargs[name] for name in self.argnames])
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any]) -> Any:
+        """The function of the arguments, with the chosen ones replaced."""
+        changed = list(args)
+        for n, x in zip(self.positions(len(args)), new, strict=False):
+            changed[n] = x
+        named = dict(zip(self.argnames, new[len(self.argnums) :], strict=True))
+        return self.f(*changed, **(kwargs | named))
+
+    def give(self, g: tuple[Any, ...], of_names: bool) -> Any:
+        """Results for the chosen arguments, in the form in which they were asked for."""
+        n = len(self.argnums)
+        by_position: Any = g[:n] if self.many else g[0]
+        return (by_position, dict(zip(self.argnames, g[n:], strict=True))) if of_names else by_position
+
+    def path(self, treedef: pytree.TreeDef, k: int) -> str:
+        """The k-th leaf of the chosen arguments in the user's words: `params['steps']`."""
+        head, _, rest = treedef.paths[k][1:].partition("]")  # a path begins with the position in `take`
+        i = int(head)
+        if i >= len(self.argnums):
+            return str(self.argnames[i - len(self.argnums)]) + rest
+        return argument_name(self.f, self.argnums[i]) + rest
 
 
-def position(transformation: str, n: int, count: int) -> int:
-    if not -count <= n < count:
-        raise errors.ArgumentError(transformation, f"argnums names argument {n}, but the call has {count} positional argument{'s' * (count != 1)}. Pass it by position.")
-    return n % count
-
-
-def argument_names(f: Callable[..., Any], count: int) -> list[str]:
-    """The names of the positional parameters, for messages."""
+def argument_name(f: Callable[..., Any], n: int) -> str:
+    """What the signature calls the n-th positional argument."""
     try:
-        names = [p.name for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    except (TypeError, ValueError):
-        names = []
-    return names + [f"argument {i}" for i in range(len(names), count)]
+        named = [p for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return named[n].name
+    except (TypeError, ValueError, IndexError):
+        return f"argument {n}"
 
 
 # ---- in
 
-_NUMBERS = (float, complex, np.generic)
-
-
-def enter(leaf: Any, borrows: Borrows | None) -> Value:
-    """The value a differentiated leaf stands for: one that stays as it is while the transformation needs it."""
-    kind = type(leaf)
-    if kind is np.ndarray:
-        if leaf.dtype.hasobject:
-            return stacked(leaf)
-        if not leaf.dtype.isnative:
-            return leaf.astype(leaf.dtype.newbyteorder("="))
-        return borrows.hold(leaf) if borrows is not None else leaf.copy()
-    if isinstance(leaf, Traced):
-        return leaf
-    if isinstance(leaf, Tensor):
-        return leaf._array
-    return leaf
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
 def kind_of(leaf: Any) -> str:
-    """The kind letter of a leaf's dtype, or "" for what is no number at all."""
-    if isinstance(leaf, (np.ndarray, np.generic, Tensor)):
-        kind = str(leaf.dtype.kind)
-        return kind if type(leaf) is np.ndarray or not isinstance(leaf, np.ndarray) else ""
+    """The kind letter of a number's or array's dtype; "" for what is none of ours."""
+    if isinstance(leaf, (np.generic, Tensor)) or type(leaf) is np.ndarray:
+        return str(leaf.dtype.kind)
     return {float: "f", int: "i", bool: "b", complex: "c"}.get(type(leaf), "")
 
 
-def check_leaf(transformation: str, leaf: Any, path: Callable[[], str], holomorphic: bool = False, allow_int: bool = False) -> None:
-    """Whether a derivative in this leaf means anything."""
+def check_leaf(label: Label, leaf: Any, path: Callable[[], str], holomorphic: bool = False, allow_int: bool = False) -> bool:
+    """Whether this leaf is to be traced; an error where a derivative in it means nothing."""
     kind = kind_of(leaf)
-    if kind == "O" and isinstance(stacked(leaf), Traced):
-        return
     if holomorphic and kind != "c":
-        raise errors.InputError(transformation, path(), describe(leaf), "holomorphic=True needs complex inputs; pass it as complex.")
-    if kind == "f" or kind == "c":
-        return
+        raise errors.InputError(str(label), path(), describe(leaf), "holomorphic=True is for complex inputs: pass it as complex.")
+    if kind in ("f", "c"):
+        return True
+    if kind == "O" and isinstance(stacked(leaf), Traced):
+        return True
     if kind in ("i", "u", "b"):
         if allow_int:
-            return
-        raise errors.InputError(transformation, path(), f"{describe(leaf)}, which has no derivative", "Pass it as a float, or mark it static.")
-    raise errors.InputError(transformation, path(), describe(leaf), "Only numbers and arrays of them can be differentiated.")
+            return False
+        raise errors.InputError(str(label), path(), f"{describe(leaf)}, which has no derivative", "Pass it as a float, or mark it static.")
+    raise errors.InputError(str(label), path(), describe(leaf), "Only numbers and arrays of numbers have derivatives; pass it as another argument.")
 
 
-def describe(leaf: Any) -> str:
-    """A leaf as messages name it: `float64[3, 2]`, or its type."""
-    if isinstance(leaf, (np.ndarray, Tensor)) and not (isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray):
-        return f"{leaf.dtype}{list(leaf.shape) if leaf.shape else ''}"
-    return str(leaf.dtype) if isinstance(leaf, np.generic) else f"a {type(leaf).__name__}" if kind_of(leaf) == "" else type(leaf).__name__
+def describe(x: Any) -> str:
+    """A value as messages name it: `float64[3, 2]`, or its type."""
+    if kind_of(x) and not isinstance(x, (float, complex, int)):
+        return f"{x.dtype}{list(x.shape) if x.shape else ''}"
+    return "None" if x is None else type(x).__name__ if kind_of(x) else f"a {type(x).__name__}"
+
+
+def entered(leaf: Any, hold: Callable[[Any], Any]) -> Value:
+    """The value a leaf stands for; `hold` keeps an array from changing for as long as it is needed."""
+    if type(leaf) is np.ndarray:
+        if leaf.dtype.hasobject:
+            return stacked(leaf)
+        return hold(leaf) if leaf.dtype.isnative else leaf.astype(leaf.dtype.newbyteorder("="))
+    return leaf._array if isinstance(leaf, Tensor) and not isinstance(leaf, Traced) else leaf
+
+
+def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What outlives a call is never an alias of the caller's array."""
+    return array.copy("K")
+
+
+class Snapshot(Borrows):
+    """Copies whatever is held, so that nothing stays locked."""
+
+    __slots__ = ()
+
+    def hold(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return array.copy("K")
+
+
+def is_traced(x: Any) -> bool:
+    return isinstance(x, Traced)
+
+
+def wrapped(array: np.ndarray[Any, Any], tensors: bool) -> Any:
+    """A frozen array as what the caller came with."""
+    return of_fresh(array) if tensors else array
+
+
+def are_tensors(leaves: Sequence[Any]) -> bool:
+    """Whether any input is a Tensor, so that what comes of the inputs is one as well."""
+    return any([isinstance(x, Tensor) and not isinstance(x, Traced) for x in leaves])
 
 
 # ---- out
 
 
 def leave_like(g: Value | None, leaf: Any) -> Any:
-    """A gradient or tangent in the type, shape and dtype of the leaf it belongs to."""
+    """A cotangent or tangent in the type, shape and dtype of the leaf it belongs to; None means zero."""
+    kind = type(leaf)
+    if kind is float and not isinstance(g, Traced):
+        return 0.0 if g is None else float(g)
     if isinstance(g, Traced):
         return dense(g, shape_of(leaf))
     if isinstance(leaf, Traced):
         return full(g, leaf._shape, leaf._dtype)[()]
-    kind = type(leaf)
-    if kind is np.ndarray or isinstance(leaf, Tensor):
-        out = full(g, leaf.shape, leaf.dtype)
-        return out if kind is np.ndarray else of_fresh(out)
-    if kind in (float, complex):
-        return kind(0 if g is None else g)
-    dtype = dtype_of(leaf)
-    return dtype.type(0 if g is None else g)
+    if kind is np.ndarray:
+        return full(g, leaf.shape, leaf.dtype)
+    if isinstance(leaf, Tensor):
+        return of_fresh(full(g, leaf.shape, leaf.dtype))
+    return (complex if kind is complex else dtype_of(leaf).type)(0 if g is None else g)
 
 
 def full(g: Value | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A frozen ndarray of this shape and dtype that shares no memory with a stranger."""
-    if type(g) is np.ndarray and g.shape == shape and g.dtype == dtype and 0 not in g.strides:
+    """A frozen ndarray of this shape and dtype."""
+    if type(g) is np.ndarray and g.shape == shape and g.dtype is dtype and (g.base is None or 0 not in g.strides):
         out = g
     else:
         out = np.empty(shape, dtype)
         out[...] = 0 if g is None else g
-    out.flags.writeable = False
-    return out
+    return frozen(out)
+
+
+def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Read-only down to its owner: a view's `.base` is within the caller's reach."""
+    owner: Any = array
+    while type(owner) is np.ndarray:
+        owner.setflags(write=False)
+        owner = owner.base
+    return array
 
 
 def leave_value(m: Interpreter, x: Any, inputs: Sequence[Value], tensors: bool) -> Any:
     """One output leaf as `f` itself would have returned it. What was never traced passes through as the same object."""
+    if type(x) is np.ndarray and x.dtype.hasobject:
+        x = stacked(x)
     if not isinstance(x, Traced):
-        if type(x) is np.ndarray and x.dtype.hasobject:
-            x = stacked(x)
-        if not isinstance(x, Traced):
-            return x
-    if x._main is m:
-        x = x._value
-        return x if isinstance(x, Traced) else given(x, inputs, tensors)
-    check_older(m, x)
+        return x
+    if x._main is not m:
+        return older(m, x)
+    value = x._value
+    if isinstance(value, Traced):
+        return value
+    if type(value) is np.ndarray:
+        value = frozen(value.copy() if value.base is not None or any([value is i for i in inputs]) else value)
+    return of_fresh(np.asarray(value)) if tensors else value
+
+
+def older(m: Interpreter, x: Any) -> Any:
+    """**Law:** an interpreter holds only values of older interpreters; one that is closed has no more values to give."""
+    its = x._main.label
+    if x._main.closed:
+        raise errors.LeakedTracerError(str(its), its.function, its.place, "ended")
+    if x._main.order >= m.order:
+        raise errors.LeakedTracerError(str(its), its.function, its.place, "younger")
     return x
 
 
-def check_older(m: Interpreter, x: Traced) -> None:
-    """**Law:** an interpreter holds only values of older interpreters that are still open."""
-    if x._main.order >= m.order or x._main.closed:
-        its = x._main.label
-        raise errors.LeakedTracerError(str(its), its.function, its.place, "ended" if x._main.closed else "younger")
+def leave_tree(m: Interpreter, tree: Any, inputs: Sequence[Value], tensors: bool) -> Any:
+    """`leave_value` of every leaf."""
+    leaves, treedef = pytree.flatten(tree)
+    return treedef.unflatten([leave_value(m, x, inputs, tensors) for x in leaves])
 
 
-def given(x: Value, inputs: Sequence[Value], tensors: bool) -> Any:
-    """A bare value for the caller: an array is frozen, and copied first where it is, or views, something else."""
-    if type(x) is np.ndarray:
-        if x.base is not None or any(x is i for i in inputs):
-            x = x.copy()
-        x.flags.writeable = False
-    return of_fresh(np.asarray(x)) if tensors and isinstance(x, (np.ndarray, np.generic, float, complex)) else x
+def pair(label: Label, out: Any) -> tuple[Any, Any]:
+    """What a function that promised `(value, aux)` returned."""
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise errors.OutputError(str(label), "with has_aux=True the output must be a pair (value, aux)", describe(out), "Return both, or leave has_aux away.")
+    return out
+
+
+# ---- what comes beside the primals
+
+
+def check_tree(label: Label, what: str, of: str, got: pytree.TreeDef, want: pytree.TreeDef) -> None:
+    if got != want:
+        raise errors.ArgumentTypeError(str(label), f"the {what} must have the structure of the {of}: got {got}, expected {want}.")
+
+
+def beside(label: Label, what: str, t: Any, x: Any, path: Callable[[], str]) -> Value:
+    """A tangent or cotangent for `x`: of its shape, in its dtype, and nobody else's memory."""
+    shape, dtype = shape_of(x), dtype_of(x)
+    value = entered(t, copied)
+    if kind_of(t) == "" or shape_of(value) != shape:
+        raise errors.ArgumentError(str(label), f"the {what} of {path()} must have shape {list(shape)}, got {describe(t)}.")
+    if dtype_of(value).kind == "c" and dtype.kind != "c":
+        raise errors.ArgumentTypeError(str(label), f"the {what} of {path()} is complex, but its primal is {dtype}. Take its real part.")
+    if isinstance(value, Traced):
+        return cast(value, dtype)
+    return np.asarray(value).astype(dtype, copy=False)[()]
 
 
 # ---- while a door is open
 
-_doors = 0
-_collecting = False
-_lock = threading.Lock()
+_open: deque[None] = deque()
+_ours = False
 
 
 def hold_collector() -> None:
     """Keep the cyclic collector back: nodes are acyclic, and it would scan the living ones again and again."""
-    global _doors, _collecting
-    with _lock:
-        if _doors == 0:
-            _collecting = gc.isenabled()
-            if _collecting:
-                gc.disable()
-        _doors += 1
+    global _ours
+    _open.append(None)
+    if gc.isenabled():
+        gc.disable()
+        _ours = True
 
 
 def release_collector() -> None:
-    """Give the collector back when the last door closes."""
-    global _doors
-    with _lock:
-        _doors -= 1
-        if _doors == 0 and _collecting:
-            gc.enable()
+    """Give the collector back when the last door closes.
 
-
-def flat_args(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], nums: tuple[int, ...], names: tuple[str, ...]) -> tuple[list[Any], pytree.TreeDef, list[str]]:
-    """The differentiated leaves of a call, their structure, and what the chosen arguments are called."""
-    called = argument_names(f, len(args))
-    leaves, treedef = pytree.flatten(tuple([args[n] for n in nums] + [kwargs[k] for k in names]))
-    return leaves, treedef, [called[n] for n in nums] + list(names)
-
-
-def path_of(treedef: pytree.TreeDef, called: list[str], k: int) -> str:
-    """The path of the k-th leaf in the user's words: `params['steps']`."""
-    path = treedef.paths[k]  # begins with the [i] of the tuple of arguments
-    head, _, rest = path[1:].partition("]")
-    return called[int(head)] + rest
+    Without a lock: appends and pops are atomic, and the flag falls before the collector runs, so that it cannot stay off.
+    """
+    global _ours
+    _open.pop()
+    if not _open and _ours:
+        _ours = False
+        gc.enable()

@@ -9,6 +9,7 @@ from funcgrad.core import Interpreter, Label, Primitive, Value, bind, dtype_of, 
 from funcgrad.ops.kinds import Bilinear, Constant, Differentiable, Elementwise, Linear, Semilinear, total
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tracer
+from funcgrad.transforms import fused
 from funcgrad.transforms.linearize import _tangents, zero
 
 
@@ -28,6 +29,7 @@ class Forward(Interpreter):
         self.order = tick()
         self.label = label
         self.new = ForwardTracer
+        self.closed = False
 
     def trace(self, value: Value, tangent: Value) -> ForwardTracer:
         t = self.new()
@@ -89,3 +91,28 @@ PUSH: dict[type, Callable[..., tuple[Any, ...]]] = {
     Semilinear: _push_composite,
     Differentiable: _push_composite,
 }
+
+
+# ---- the fused path
+
+
+class _Push(fused.Template):
+    """A tracer's own part is its tangent. Rules may meet infinities on the way; the user gets no warning from them."""
+
+    def both(self, prim: Elementwise) -> str:
+        terms = [fused.applied(r, f"rule_{k}", f"{'xy'[k]}._tangent") for k, r in enumerate(prim.rules) if r is not None]
+        return f"t = m.new()\nwith quiet(all='ignore'):\n    t._tangent = {' + '.join(terms)}"
+
+    def one(self, prim: Elementwise, k: int) -> str:
+        rule = prim.rules[k]
+        assert rule is not None
+        return "t = m.new()\nwith quiet(all='ignore'):\n    t._tangent = " + fused.applied(rule, f"rule_{k}", "xy"[k] + "._tangent")
+
+
+def _as_it_is(m: Forward, y: Value) -> Value:
+    """Forward mode uses an operand at once and keeps nothing."""
+    return y
+
+
+TABLE = fused.Table(ForwardTracer, _Push(), _as_it_is)
+fused.install(ForwardTracer, TABLE)

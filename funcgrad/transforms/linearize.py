@@ -15,9 +15,10 @@ import numpy as np
 from funcgrad.borrow import Borrows
 from funcgrad.core import Interpreter, Label, Primitive, Spec, Value, bind, dtype_of, shape_of, spec_of, tick
 from funcgrad.ops.elementwise import scale
-from funcgrad.ops.kinds import Bilinear, Constant, Differentiable, Elementwise, Linear, Semilinear
+from funcgrad.ops.kinds import ID, Bilinear, Constant, Differentiable, Elementwise, Linear, Rule, Semilinear
 from funcgrad.ops.shaping import dense, undo
 from funcgrad.tensor import Tracer
+from funcgrad.transforms import fused
 
 Node = tuple[Any, ...]
 Cotangents = dict[int, Any]
@@ -39,7 +40,8 @@ class Linearize(Interpreter):
         self.order = tick()
         self.label = label
         self.new = LinTracer
-        self.borrows = Borrows()
+        self.closed = False
+        self.borrows: Borrows | None = None
 
     def leaf(self, value: Value) -> LinTracer:
         """A tracer for an input: its node has no parents."""
@@ -84,7 +86,16 @@ class Linearize(Interpreter):
 
     def hold(self, value: Value) -> Value:
         """What a node may keep: an array that is not ours is copied or borrowed."""
-        return self.borrows.hold(value) if type(value) is np.ndarray else value
+        if type(value) is not np.ndarray:
+            return value
+        if self.borrows is None:
+            self.borrows = Borrows()
+        return self.borrows.hold(value)
+
+    def release(self) -> None:
+        """Give the borrowed arrays back."""
+        if self.borrows is not None:
+            self.borrows.release()
 
     def kept(self, values: list[Value], parents: list[Node | None]) -> list[Value]:
         return [v if p is not None else self.hold(v) for v, p in zip(values, parents, strict=True)]
@@ -278,3 +289,56 @@ def walk(seeds: Sequence[tuple[Node, Value]], strict: bool = False) -> Cotangent
 
 STRICTLY: dict[Callable[..., None], Callable[..., None]] = {_pull_elementwise: _pull_elementwise_strictly}
 """The pulls of elementwise nodes, and what a strict walk does instead."""
+
+
+# ---- the fused path
+
+
+class _Grow(fused.Template):
+    """A tracer's own part is its node; the pulls are generated beside it."""
+
+    def both(self, prim: Elementwise) -> str:
+        return f"t = m.new()\nt._node = (tick(), pull_both, x._node, y._node{fused.residuals(_kept(prim.rules))})"
+
+    def one(self, prim: Elementwise, k: int) -> str:
+        rule, operand = prim.rules[k], "xy"[k]
+        if rule is not None and rule.apply is ID:
+            return f"t = m.new()\nt._node = {operand}._node"
+        return f"t = m.new()\nt._node = (tick(), pull_{k}, {operand}._node, None{fused.residuals(rule)})"
+
+    def helpers(self, prim: Elementwise) -> str:
+        text = "".join(_pull_text(f"pull_{k}", prim, [k]) for k in range(len(prim.rules)))
+        return text + (_pull_text("pull_both", prim, [0, 1]) if len(prim.rules) == 2 else "")
+
+    def made(self, space: dict[str, Any]) -> None:
+        for name, pull in space.items():
+            if name.startswith("pull_"):
+                STRICTLY[pull] = _strict_fused
+
+
+def _kept(rules: Sequence[Rule | None]) -> Rule:
+    """What several rules keep between them."""
+    return Rule(ID, tuple(dict.fromkeys(k for rule in rules if rule is not None for k in rule.keeps)))
+
+
+def _pull_text(name: str, prim: Elementwise, active: list[int]) -> str:
+    rules = [prim.rules[k] for k in active]
+    lines = [f"def {name}(node, ct, acc):", f"    _, _, p, q{fused.residuals(_kept(rules))} = node"]
+    for k, parent in zip(active, "pq", strict=False):
+        rule = prim.rules[k]
+        if rule is not None:
+            g = fused.applied(rule, f"rule_{k}", "ct")
+            lines += [f"    i, g = {parent}[0], {g}", "    acc[i] = acc.pop(i) + g if i in acc else g"]
+    return "\n".join(lines) + "\n\n\n"
+
+
+def _strict_fused(node: Node, ct: Value, acc: Cotangents) -> None:
+    """A fused pull at 1 gives the partials, all of the shape of `ct`."""
+    partials: Cotangents = {}
+    node[1](node, dtype_of(ct).type(1), partials)
+    for i, p in partials.items():
+        accumulate(acc, i, scale(ct, p))
+
+
+TABLE = fused.Table(LinTracer, _Grow(), Linearize.hold)
+fused.install(LinTracer, TABLE)

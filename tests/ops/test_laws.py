@@ -1,0 +1,180 @@
+"""Every law on every case: values, first and second derivatives, dtypes, memory; and no entry of the registry without a case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad import pytree
+from tests.ops.cases import CASES
+from tests.ops.kit import Case
+from tests.ops.problem import Problem, assert_close, assert_same_bits, copied, differences, is_inexact, pairing, problem, random_like
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's own, from inputs at edges
+
+every_case = pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
+smooth_case = pytest.mark.parametrize("case", [c for c in CASES if c.smooth], ids=[c.name for c in CASES if c.smooth])
+constant_case = pytest.mark.parametrize("case", [c for c in CASES if not c.smooth], ids=[c.name for c in CASES if not c.smooth])
+complex_case = pytest.mark.parametrize("case", [c for c in CASES if c.complex], ids=[c.name for c in CASES if c.complex])
+float32_case = pytest.mark.parametrize("case", [c for c in CASES if c.float32], ids=[c.name for c in CASES if c.float32])
+
+
+@every_case
+def test_value_is_numpys(case: Case) -> None:
+    """Both modes give NumPy's value bit for bit, in its type, dtype and shape, or within the tolerance the case states."""
+    p = problem(case)
+    before = [copied(x) for x in p.x]
+    by_jvp = fg.jvp(p.call, p.x, random_like(p.x, 1))[0] if p.x else p.out
+    by_vjp = fg.vjp(p.call, *p.x)[0]
+    assert_same_value(by_vjp, p, "vjp")
+    assert_same_value(by_jvp, p, "jvp")
+    for x, same in zip(p.x, before, strict=True):
+        assert_same_bits(x, same, 0, "an input")
+
+
+def assert_same_value(found: Any, p: Problem, what: str) -> None:
+    leaves, treedef = pytree.flatten(found)
+    expected, expected_def = pytree.flatten(p.out)
+    assert treedef == expected_def, what
+    for k, (a, b) in enumerate(zip(leaves, expected, strict=True)):
+        assert_same_bits(a, b, p.case.tol, f"{what}, output {k}")
+        assert not any(np.may_share_memory(a, x) for x in p.x if isinstance(a, np.ndarray)), f"{what}, output {k} shares memory with an input"
+
+
+@smooth_case
+def test_first_derivatives(case: Case) -> None:
+    """jvp is the limit of differences, and vjp its transpose: ⟨ct, J t⟩ = ⟨Jᵀ ct, t⟩."""
+    check_first(problem(case))
+
+
+@smooth_case
+def test_second_derivatives(case: Case) -> None:
+    """Forward over reverse, reverse over forward, reverse over reverse and forward over forward are the differences of the first."""
+    if case.order >= 2:
+        check_second(problem(case))
+
+
+@complex_case
+def test_complex(case: Case) -> None:
+    """First and second derivatives on complex inputs, along the real and the imaginary axis, paired without conjugation."""
+    p = problem(case, lambda x, k: x if x.dtype.kind == "c" else x + 1j * np.random.default_rng(k).uniform(0.2, 0.8, np.shape(x)))
+    assert_same_value(fg.vjp(p.call, *p.x)[0], p, "vjp")
+    check_first(p)
+    if case.order >= 2:
+        check_second(p)
+
+
+def directions(p: Problem) -> list[tuple[Any, ...]]:
+    v = random_like([np.real(x) for x in p.x], 2)
+    return [v, tuple(1j * t if x.dtype.kind == "c" else t for x, t in zip(p.x, random_like([np.real(x) for x in p.x], 3), strict=True))]
+
+
+def check_first(p: Problem) -> None:
+    out, pull = fg.vjp(p, *p.x)
+    assert_frozen(out)
+    ct = list(random_like(out, 5))
+    g = pull(ct)
+    assert_like(g, p.x, "gradient")
+    noise = noise_of(out)
+    for v in directions(p):
+        tangents = fg.jvp(p, p.x, v)[1]
+        assert_like(tangents, out, "tangent")
+        expected = differences(p, p.x, v)
+        assert_close(tangents, expected, p.case.rtol, "jvp against differences", noise)
+        size = max(abs(pairing(map(np.abs, ct), map(np.abs, tangents))), abs(pairing(map(np.abs, g), map(np.abs, v))))
+        assert abs(pairing(ct, tangents) - pairing(g, v)) <= 1e-10 * size + 1e-300, f"⟨ct, J t⟩ = {pairing(ct, tangents)}, ⟨Jᵀ ct, t⟩ = {pairing(g, v)}"
+
+
+def noise_of(out: Any) -> float:
+    """What rounding alone does to differences of values of this size."""
+    return 1e-11 * float(max([np.max(np.abs(y), initial=0.0, where=np.isfinite(y)) for y in out], default=0.0))
+
+
+def check_second(p: Problem) -> None:
+    out = p(*p.x)
+    ct = list(random_like(out, 5))
+    g = p.pull(ct)
+    v, w = random_like(p.x, 2), random_like(p.x, 3)
+    first = g(*p.x)
+    expected = differences(g, p.x, v)
+    noise, rtol = noise_of(first), max(p.case.rtol, 1e-6)
+    assert_close(fg.jvp(g, p.x, v)[1], expected, rtol, "forward over reverse", noise)
+    by_hand = pairing(w, expected)
+    size = pairing(map(np.abs, w), map(np.abs, expected))
+    bound = rtol * size + noise * (1 + sum(np.size(x) for x in p.x))
+    for what, found in {
+        "reverse over reverse": pairing(fg.vjp(g, *p.x)[1](w), v),
+        "reverse over forward": pairing(fg.vjp(p.push(w), *p.x)[1](ct), v),
+        "forward over forward": pairing(ct, fg.jvp(p.push(w), p.x, v)[1]),
+    }.items():
+        assert abs(found - by_hand) <= bound, f"{what}: {found}, by differences {by_hand}"
+
+
+@constant_case
+def test_locally_constant(case: Case) -> None:
+    """Where a function is locally constant both modes give zeros."""
+    p = problem(case)
+    out = p(*p.x)
+    g = fg.vjp(p, *p.x)[1](list(random_like(out, 5)))
+    assert_like(g, p.x, "gradient")
+    for zero in (*g, *(fg.jvp(p, p.x, random_like(p.x, 2))[1] if p.x else [])):
+        np.testing.assert_array_equal(zero, 0)
+
+
+@float32_case
+def test_float32(case: Case) -> None:
+    """float32 in gives NumPy's dtype out and float32 gradients, close to those of float64."""
+    small = {"f": np.float32, "c": np.complex64}
+    p = problem(case, lambda x, k: x.astype(small[x.dtype.kind]))
+    wide = problem(case, lambda x, k: x.astype(small[x.dtype.kind]).astype(x.dtype))
+    out, pull = fg.vjp(p, *p.x)
+    for a, b in zip(out, p(*p.x), strict=True):
+        assert_same_bits(a, b, case.tol and 1e-5, "value")
+    ct = list(random_like(out, 5))
+    g = pull(ct)
+    assert_like(g, p.x, "gradient")
+    t = random_like(p.x, 2)
+    tangents = fg.jvp(p, p.x, t)[1] if p.x else []
+    assert_like(tangents, out, "tangent")
+    expected = wide.pull([c.astype(y.dtype) for c, y in zip(ct, wide(*wide.x), strict=True)])(*wide.x)
+    assert_close(g, expected, 1e-3, "gradient in float32")
+    assert abs(pairing(ct, tangents) - pairing(g, t)) <= 1e-3 * (pairing(map(np.abs, g), map(np.abs, t)) + pairing(map(np.abs, ct), map(np.abs, tangents)))
+
+
+def strided(x: Any, k: int) -> Any:
+    """The same elements, read-only, every other one of a larger array with its axes reversed in memory."""
+    if not isinstance(x, np.ndarray) or not x.ndim:
+        return x
+    whole = np.full([2 * n for n in x.shape], np.nan, x.dtype, order="F")
+    view = whole[tuple(slice(None, None, 2) for _ in x.shape)]
+    view[...] = x
+    view.flags.writeable = False
+    return view
+
+
+@every_case
+def test_layout_does_not_matter(case: Case) -> None:
+    """Non-contiguous and read-only inputs have the value and the gradient of contiguous ones."""
+    p, q = problem(case), problem(case, strided)
+    (out, pull), (out2, pull2) = fg.vjp(p, *p.x), fg.vjp(q, *q.x)
+    assert_close(out2, out, 1e-12, "value")
+    ct = list(random_like(out, 5))
+    assert_close(pull2(ct), pull(ct), 1e-9, "gradient", 1e-300)
+
+
+def assert_frozen(tree: Any) -> None:
+    for x in pytree.leaves(tree):
+        if isinstance(x, np.ndarray):
+            assert not x.flags.writeable
+
+
+def assert_like(found: Any, expected: Any, what: str) -> None:
+    """Frozen, and leaf for leaf of the same type, shape and dtype."""
+    for a, b in zip(found, expected, strict=True):
+        assert type(a) is type(b), f"{what}: {type(a)}, expected {type(b)}"
+        assert (a.shape, a.dtype) == (b.shape, b.dtype), f"{what}: {a.dtype}{a.shape}, expected {b.dtype}{b.shape}"
+        assert is_inexact(a)
+    assert_frozen(list(found))

@@ -39,13 +39,13 @@ class Borrows:
         Neither copied nor borrowed: what is read-only down to its owner.
         """
         if array.nbytes <= COPY_LIMIT:
-            return array if not array.flags.num & _WRITEABLE and _is_constant(array) else array.copy("K")
+            return array if not array.flags.num & _WRITEABLE and is_constant(array) else array.copy("K")
         if self._held is not None and id(array) in self._held:
             return array
         chain, end = _bases(array)
         if end is None and chain[-1].flags.owndata:  # without a base and without its data: memory lent by C code
             return self._borrow(array, chain)
-        return array if _is_constant(array) else array.copy("K")
+        return array if is_constant(array) else array.copy("K")
 
     def _borrow(self, array: Array, chain: list[Array]) -> Array:
         global _busy
@@ -196,7 +196,7 @@ def _bases(array: Array) -> tuple[list[Array], object]:
     return chain, base
 
 
-def _is_constant(array: Array) -> bool:
+def is_constant(array: Array) -> bool:
     """Whether no one can write: read-only down to an owner or to `bytes`, and not merely because it is lent."""
     chain, end = _bases(array)
     if not chain or not (type(end) is bytes or owned(chain[-1])):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -82,15 +82,26 @@ class Interpreter:
     **Law:** an interpreter holds only values of interpreters older than itself.
     """
 
-    __slots__ = ("closed", "label", "new", "order")
+    __slots__ = ("closed", "label", "new", "order", "tensors")
     label: Label
     new: Callable[[], Any]
     order: int
     closed: bool
+    tensors: bool  # whether an input is a Tensor, so that what comes of the inputs is one as well
+    looks: ClassVar[bool] = False
+    """Whether its values may be turned into plain numbers, because nothing is lost by it."""
 
     def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
         """Give `prim` its meaning on `args`, of which at least one is a tracer of this interpreter."""
         raise NotImplementedError
+
+    def is_input(self, x: Traced) -> bool:
+        """Whether the value of `x` may be the very array that the caller passed in."""
+        return False
+
+    def backward(self, x: Traced, ct: Any) -> Any:
+        """What `x.backward(ct)` means."""
+        raise errors.NotRecordedError(f"a value of {self.label}", self.label.transformation)
 
     def close(self) -> None:
         """From here on, computing with a tracer of this interpreter is an error (at no cost until then)."""
@@ -118,7 +129,9 @@ def dtype_of(x: Value) -> np.dtype[Any]:
     """The dtype of a value; Python numbers have the dtype NumPy gives them when they stand alone."""
     if isinstance(x, Traced):
         return x._dtype
-    return x.dtype if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x).dtype
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype
+    return (x._array if isinstance(x, Frozen) else np.asarray(x)).dtype
 
 
 def spec_of(x: Value) -> Spec:

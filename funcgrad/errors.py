@@ -121,6 +121,34 @@ class ArgumentTypeError(FuncgradError, TypeError):
         super().__init__(f"{transformation}: {what}")
 
 
+# ---- the tape
+
+
+class NotRecordedError(FuncgradError, TypeError):
+    """`backward` of something that is no value of the tape."""
+
+    def __init__(self, what: str, transformation: str = "") -> None:
+        rule = f"Differentiate with {transformation} alone, or take `backward` of a loss whose Var is made inside." if transformation else ""
+        super().__init__(f"backward: got {what}, which the tape has not recorded. {rule or 'Compute the loss from a `fg.Var`.'}")
+
+
+class NoGradientError(FuncgradError, KeyError):
+    """The loss does not depend on this Var."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"backward: the loss does not depend on {what}. {why}")
+
+    def __str__(self) -> str:  # that of KeyError is a repr
+        return str(self.args[0])
+
+
+class NoGradAttributeError(FuncgradError, AttributeError):
+    """PyTorch's habit of looking for the gradient in the tensor."""
+
+    def __init__(self) -> None:
+        super().__init__("a Var has no `.grad`: nothing is ever written to it. Use `grads = fg.backward(loss)`, then `grads[x]`.")
+
+
 # ---- pytrees
 
 
@@ -198,11 +226,14 @@ class GradientError(FuncgradError, AssertionError):
 class WrongDerivativeError(GradientError):
     """One entry of a derivative is not what differences say."""
 
-    def __init__(self, function: str, path: str, out: str, mode: str, order: int, values: tuple[object, object], by: str, verdict: str) -> None:
+    def __init__(
+        self, function: str, path: str, out: str, mode: str, order: int, values: tuple[object, object], by: str, verdict: str
+    ) -> None:
         self.path, self.out, self.mode, self.order = path, out, mode, order
         self.found, self.expected = values
         power = "" if order == 1 else "⁰¹²³⁴⁵⁶⁷⁸⁹"[order] if order < 10 else f"^{order} "
-        super().__init__(f"check_grads({function}): ∂{power}{out}/∂{path} is {values[0]} by {mode}, {values[1]} by {by} (order {order}). {verdict}")
+        entry = f"∂{power}{out}/∂{path}"
+        super().__init__(f"check_grads({function}): {entry} is {values[0]} by {mode}, {values[1]} by {by} (order {order}). {verdict}")
 
 
 class ChangedArgumentError(GradientError):
@@ -211,7 +242,7 @@ class ChangedArgumentError(GradientError):
     def __init__(self, function: str, path: str, values: tuple[object, object]) -> None:
         self.path, self.before, self.after = path, *values
         super().__init__(
-            f"check_grads({function}): {function} changes {path} from {values[0]} to {values[1]} under plain NumPy, as `y = x; y += 1` does. "
+            f"check_grads({function}): it changes {path} from {values[0]} to {values[1]} under plain NumPy, as `y = x; y += 1` does. "
             "On traced values augmented assignment makes a new value and leaves `x` alone. Write `y = y + 1`."
         )
 
@@ -223,7 +254,8 @@ class ValueMismatchError(GradientError):
         self.out, self.traced, self.plain = out, *values
         super().__init__(
             f"check_grads({function}): {out} is {values[0]} traced by {mode}, {values[1]} under plain NumPy. "
-            "Either an augmented assignment (`z = y; z += 1` changes `y` under NumPy alone; write `z = z + 1`), or an operation's value is wrong."
+            "An augmented assignment does that (`z = y; z += 1` changes `y` too under NumPy alone): write `z = z + 1`. "
+            "If there is none, an operation's value is wrong."
         )
 
 

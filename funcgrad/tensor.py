@@ -154,7 +154,7 @@ class Tensor(Frozen):
         return np.round(self, ndigits or 0)
 
     def __format__(self, spec: str) -> str:
-        return format(self._array[()] if not self.shape else self, spec) if spec else str(self)
+        return format(self._array if self.shape else self._array[()], spec) if spec else str(self)
 
     def item(self, *args: Any) -> Any:
         """One element as a Python number."""
@@ -164,10 +164,14 @@ class Tensor(Frozen):
         """Nested lists of Python numbers."""
         return self._number().tolist()
 
+    def backward(self, ct: Any = None) -> Any:
+        """The gradients of a value that was computed from a `Var`: see `fg.backward`."""
+        raise errors.NotRecordedError("a Tensor that no Var led to")
+
     # ---- as a Python object
 
     def __repr__(self) -> str:
-        return f"Tensor({_short(self._array)})"
+        return f"Tensor({summary(self._array)})"
 
     def __str__(self) -> str:
         return str(self._array)
@@ -248,10 +252,10 @@ class Tracer(Tensor, Traced):
     """What a value is inside a traced function: it has a Tensor's face, and an interpreter behind it."""
 
     __slots__ = ("_dtype", "_main", "_shape", "_value")
-    __setattr__ = object.__setattr__  # born by `T(); t._x = …`, which is what a hot path can afford
-
-    def __init__(self) -> None:
-        pass
+    # Born by `T(); t._x = …`, which is what a hot path can afford: nothing of Python's runs in between.
+    __init__ = object.__init__  # type: ignore[assignment]
+    __setattr__ = object.__setattr__
+    __delattr__ = object.__delattr__
 
     shape = property(lambda self: self._shape, doc="The sizes of the axes.")
     dtype = property(lambda self: self._dtype, doc="The type of the elements.")
@@ -259,6 +263,9 @@ class Tracer(Tensor, Traced):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The bridge: an object array of scalar tracers, which our functions stack back into one."""
         if dtype is not None and np.dtype(dtype) != np.dtype(object):
+            seen = self._seen()
+            if not isinstance(seen, Traced):
+                return np.array(seen, dtype)
             raise errors.ConversionError(f"Conversion to {np.dtype(dtype)}", *user_frame(), "Leave `dtype` away, or use `x.astype`.")
         out = np.empty(self._shape, object)
         if out.size > STACK_LIMIT:
@@ -286,13 +293,28 @@ class Tracer(Tensor, Traced):
         raise TypeError("only integers can be used as an index; a traced value is inexact. Use `int(x)`.")
 
     def _number(self) -> Any:
-        raise errors.ConversionError(f"{sys._getframe(1).f_code.co_name.strip('_')}()", *user_frame())
+        seen = self._seen()
+        if isinstance(seen, Traced):
+            raise errors.ConversionError(f"{sys._getframe(1).f_code.co_name.strip('_')}()", *user_frame())
+        return np.asarray(seen)
+
+    def _seen(self) -> Any:
+        """What may be seen of the value: all of it, down to the first interpreter that does not allow looks."""
+        x: Any = self
+        while isinstance(x, Traced) and x._main.looks:
+            x = x._value
+        return x
+
+    def backward(self, ct: Any = None) -> Any:
+        """The gradients of a value that was computed from a `Var`: see `fg.backward`."""
+        return self._main.backward(self, ct)
 
     def __format__(self, spec: str) -> str:
         return format(ground(self), spec)
 
     def __repr__(self) -> str:
-        return f"Traced({_short(np.asarray(ground(self)))}, by {self._main.label})"
+        by = "recorded" if self._main.looks else f"by {self._main.label}"
+        return f"Traced({summary(np.asarray(ground(self)))}, {by})"
 
     def __str__(self) -> str:
         return str(ground(self))
@@ -387,7 +409,8 @@ def _frozen_copy(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _short(array: np.ndarray[Any, Any]) -> str:
+def summary(array: np.ndarray[Any, Any]) -> str:
+    """Numbers, dtype and shape on one line."""
     body = np.array2string(array, precision=4, threshold=20, edgeitems=3, separator=", ")
     return f"{body}, {array.dtype}" + (str(list(array.shape)) if array.ndim else "")
 

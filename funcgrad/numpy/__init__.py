@@ -1,5 +1,51 @@
 """NumPy's names as compositions of primitives, and the tables behind NumPy's two protocols."""
 
-from funcgrad.numpy import calculus, contraction, creation, indexing, joining, linalg, ordering, reductions, shaping, ufuncs
+from funcgrad.numpy import (
+    axes,
+    calculus,
+    choosing,
+    complexes,
+    contraction,
+    creation,
+    cumulative,
+    diagonals,
+    einsum,
+    families,
+    indexing,
+    inspection,
+    joining,
+    linalg,
+    ordering,
+    padding,
+    quantiles,
+    reductions,
+    repeating,
+    shaping,
+    statistics,
+    ufuncs,
+)
 
-__all__ = ["calculus", "contraction", "creation", "indexing", "joining", "linalg", "ordering", "reductions", "shaping", "ufuncs"]
+__all__ = [
+    "axes",
+    "calculus",
+    "choosing",
+    "complexes",
+    "contraction",
+    "creation",
+    "cumulative",
+    "diagonals",
+    "einsum",
+    "families",
+    "indexing",
+    "inspection",
+    "joining",
+    "linalg",
+    "ordering",
+    "padding",
+    "quantiles",
+    "reductions",
+    "repeating",
+    "shaping",
+    "statistics",
+    "ufuncs",
+]

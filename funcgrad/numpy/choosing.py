@@ -95,7 +95,8 @@ choices_of = constant(_choices, name="choices")
 
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: None = None, mode: Any = "raise") -> Value:
-    values = [array(choices[k]) for k in range(len(choices))] if isinstance(choices, (list, tuple)) else [choices[k] for k in range(shape_of(choices)[0])]
+    count = len(choices) if isinstance(choices, (list, tuple)) else shape_of(choices)[0]
+    values = [array(choices[k]) for k in range(count)]
     i = choices_of(array(a), size=len(values), mode=mode)
     shape = np.broadcast_shapes(shape_of(i), *map(shape_of, values))
     dtype = np.result_type(*map(dtype_of, values))
@@ -119,7 +120,8 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
 
 def _finite(x: Value, nan: Any, posinf: Any, neginf: Any) -> Value:
     dtype = dtype_of(x)
-    largest = np.finfo(dtype)
-    for mask, new in ((x != x, nan), (x == np.inf, largest.max if posinf is None else posinf), (x == -np.inf, largest.min if neginf is None else neginf)):
+    high = np.finfo(dtype).max if posinf is None else posinf
+    low = np.finfo(dtype).min if neginf is None else neginf
+    for mask, new in ((x != x, nan), (x == np.inf, high), (x == -np.inf, low)):
         x = ops.where(mask, cast(array(new), dtype), x)
     return x

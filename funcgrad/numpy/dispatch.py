@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from funcgrad import errors
-from funcgrad.core import Value
+from funcgrad.core import Value, dtype_of
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.shaping import cast
@@ -78,12 +78,20 @@ def _with_keywords(ufunc: np.ufunc, implementation: Callable[..., Any], args: tu
     """`dtype=` casts the operands; `where=` needs `out=`; the rest says how memory is laid out and changes no value."""
     if kwargs.pop("where", True) is not True:
         raise errors.WhereArgumentError(name_of(ufunc))
-    dtype = kwargs.pop("dtype", None)
-    for ignored in ("casting", "order", "subok"):
+    for ignored in ("order", "subok"):
         kwargs.pop(ignored, None)
-    if kwargs:
-        return implementation(*args, **kwargs)
-    return implementation(*[cast(a, np.dtype(dtype)) for a in args]) if dtype is not None else implementation(*args)
+    loop = {name: kwargs.pop(name) for name in ("dtype", "signature", "casting") if name in kwargs}
+    return implementation(*_in_loop(ufunc, args, **loop), **kwargs)
+
+
+def _in_loop(ufunc: np.ufunc, args: tuple[Value, ...], dtype: Any = None, signature: Any = None, casting: Any = "same_kind") -> tuple[Value, ...]:
+    """The operands in the dtypes in which NumPy would compute; its own error where there is no such loop."""
+    if dtype is None and signature is None:
+        return args
+    given = [type(a) if type(a) in (int, float, complex) else dtype_of(a) for a in args]
+    asked = signature if signature is not None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), signature=asked, casting=casting)
+    return tuple([cast(a, to) for a, to in zip(args, loop, strict=False)])
 
 
 def name_of(func: Callable[..., Any]) -> str:

@@ -63,9 +63,9 @@ def negative_axis(x: Value, axis: Any) -> int:
     return int(np.lib.array_utils.normalize_axis_index(operator.index(axis), n)) - n
 
 
-def along(axis: int, what: Any) -> Index:
-    """An index that applies `what` to the axis `axis`, counted from the end."""
-    return (..., what) + (slice(None),) * (-axis - 1)
+def along(x: Value, axis: int, what: Any) -> Index:
+    """An index that applies `what` to one axis, counted from the end."""
+    return (slice(None),) * (len(shape_of(x)) + axis) + (what,)
 
 
 # ---- by positions
@@ -89,7 +89,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = "
         np.take(np.zeros(1), 0, mode=mode)  # raises
     axis = negative_axis(a, axis)
     i = positions(array(indices), size=shape_of(a)[axis], mode=mode)
-    return getitem(a, i, index=along(axis, Slot(0)))
+    return getitem(a, i, index=along(a, axis, Slot(0)))
 
 
 @implements(np.take_along_axis)

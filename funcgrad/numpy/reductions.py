@@ -1,27 +1,218 @@
-"""Sums, products, extrema, statistics: NumPy's reductions with all their keywords."""
+"""Sums, products and extrema: NumPy's reductions with all their keywords, each a primitive with an identity."""
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 
-from funcgrad.core import Value, shape_of
+from funcgrad.core import Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array
-from funcgrad.numpy.dispatch import implements
+from funcgrad.numpy.dispatch import METHODS, implements
+from funcgrad.ops import elementwise
 from funcgrad.ops import reductions as ops
+from funcgrad.ops.shaping import broadcast_to, cast, reshape
+
+UNSET: Any = np._NoValue  # type: ignore[attr-defined]
+"""What NumPy passes on where a keyword was not given."""
+
+
+# ---- axes, masks and kept dimensions
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _axes(n: int, axis: Any) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(-n, 0))
+    return tuple(sorted([i - n for i in np.lib.array_utils.normalize_axis_tuple(axis, n)]))
 
 
 def axes_of(x: Value, axis: Any) -> tuple[int, ...]:
     """The axes as a sorted tuple of negative ints; None means all. Raises NumPy's AxisError."""
-    n = len(shape_of(x))
-    if axis is None:
-        return tuple(range(-n, 0))
-    return tuple(sorted(i - n for i in np.lib.array_utils.normalize_axis_tuple(axis, n)))
+    return _axes(len(shape_of(x)), axis)
+
+
+def _loose_axes(x: Value, axis: Any) -> tuple[int, ...]:
+    """As `axes_of`, but 0-d values have an axis 0 for the ufuncs' `reduce`."""
+    return axes_of(x, None if axis in (0, -1) and not shape_of(x) else axis)
+
+
+def kept(out: Value, x: Value, axis: tuple[int, ...], keepdims: Any) -> Value:
+    """The reduced `out` of `x`, with ones where the axes were if `keepdims`."""
+    return ops.keep(out, shape_of(x), axis) if keepdims is not UNSET and keepdims else out
+
+
+def mask_of(where: Any, x: Value) -> Any:
+    """`where=` as a mask that broadcasts to `x`; None where it keeps everything."""
+    if where is True or where is UNSET:
+        return None
+    mask = where if isinstance(where, Traced) else np.asarray(where, dtype=bool)
+    shape = shape_of(x)
+    if np.broadcast_shapes(shape_of(mask), shape) != shape:
+        raise ValueError(f"where= of shape {shape_of(mask)} does not broadcast to the operand's shape {shape}")
+    return mask
+
+
+# ---- the reductions
+
+
+@attrs.frozen(eq=False)
+class Reduction:
+    """A primitive that reduces, the ufunc's primitive for two operands, and what it gives for none (None: an error)."""
+
+    reduce: Callable[..., Value]
+    combine: Callable[..., Value]
+    identity: Any = None
+
+    def __call__(self, a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Value:
+        a = array(a)
+        axes = _loose_axes(a, axis)
+        if dtype is not None:
+            a = cast(a, np.dtype(dtype))
+        if initial is UNSET and where is True:
+            return kept(self.reduce(a, axis=axes), a, axes, keepdims)
+        if initial is not UNSET and initial is not None:
+            initial = _start(initial, dtype_of(a))
+        else:
+            initial = None
+        mask = mask_of(where, a)
+        if mask is not None:
+            a = elementwise.where(mask, a, self._filler(initial))
+        if initial is None:
+            return kept(self.reduce(a, axis=axes), a, axes, keepdims)
+        if self.identity is None and not ops.count(shape_of(a), axes):
+            shape = tuple([n for i, n in enumerate(shape_of(a), -len(shape_of(a))) if i not in axes])
+            return kept(broadcast_to(initial, shape=shape), a, axes, keepdims)
+        return kept(self.combine(self.reduce(a, axis=axes), initial), a, axes, keepdims)
+
+    def _filler(self, initial: Value | None) -> Value:
+        """What stands in for an element that `where=` leaves out."""
+        if self.identity is not None:
+            return self.identity
+        if initial is None:
+            name = getattr(self.combine, "name", "")
+            raise ValueError(f"reduction operation {name!r} does not have an identity, so to use a where mask one has to specify 'initial'")
+        return initial
+
+
+def _start(initial: Any, dtype: np.dtype[Any]) -> Value:
+    initial = array(initial)
+    if shape_of(initial):
+        raise ValueError("setting an array element with a sequence.")
+    return cast(initial, dtype)
+
+
+REDUCTIONS = {
+    np.add: Reduction(ops.sum, elementwise.add, 0),
+    np.multiply: Reduction(ops.prod, elementwise.multiply, 1),
+    np.maximum: Reduction(ops.max, elementwise.maximum),
+    np.minimum: Reduction(ops.min, elementwise.minimum),
+    np.fmax: Reduction(ops.nanmax, elementwise.fmax),
+    np.fmin: Reduction(ops.nanmin, elementwise.fmin),
+    np.logaddexp: Reduction(ops.logsumexp, elementwise.logaddexp, -np.inf),
+    np.logical_or: Reduction(ops.any, elementwise.logical_or, False),
+    np.logical_and: Reduction(ops.all, elementwise.logical_and, True),
+}
+
+
+def _method(ufunc: np.ufunc) -> Callable[..., Value]:
+    def reduce(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, initial: Any = UNSET, where: Any = True) -> Value:
+        return REDUCTIONS[ufunc](a, axis, dtype, keepdims, initial, where)
+
+    return reduce
+
+
+for _ufunc in REDUCTIONS:
+    METHODS[_ufunc, "reduce"] = _method(_ufunc)
+
+_sum, _prod, _max, _min, _fmax, _fmin, _, _any, _all = REDUCTIONS.values()
 
 
 @implements(np.sum)
-def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False, initial: Any = 0, where: Any = True) -> Value:
+def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+    return _sum(a, axis, dtype, keepdims, initial, where)
+
+
+@implements(np.prod)
+def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+    return _prod(a, axis, dtype, keepdims, initial, where)
+
+
+@implements(np.max, np.amax)
+def max(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+    return _max(a, axis, None, keepdims, initial, where)
+
+
+@implements(np.min, np.amin)
+def min(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+    return _min(a, axis, None, keepdims, initial, where)
+
+
+@implements(np.nanmax)
+def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+    return _fmax(a, axis, None, keepdims, initial, where)
+
+
+@implements(np.nanmin)
+def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+    return _fmin(a, axis, None, keepdims, initial, where)
+
+
+@implements(np.ptp)
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET) -> Value:
+    return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
+
+
+@implements(np.any)
+def any(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, *, where: Any = True) -> Value:
+    return _any(a, axis, None, keepdims, UNSET, where)
+
+
+@implements(np.all)
+def all(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, *, where: Any = True) -> Value:
+    return _all(a, axis, None, keepdims, UNSET, where)
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
     a = array(a)
-    axis = axes_of(a, axis)
-    return ops.sum(a, axis=axis)
+    axes = axes_of(a, axis)
+    return kept(ops.count_nonzero(a, axis=axes), a, axes, keepdims)
+
+
+# ---- positions of extrema
+
+
+def _position(op: Callable[..., Value], a: Any, axis: Any, keepdims: Any) -> Value:
+    a = array(a)
+    shape = shape_of(a)
+    if axis is None or not shape:
+        _loose_axes(a, axis)
+        at = op(reshape(a, shape=(math.prod(shape_of(a)),)), axis=-1)
+        return kept(at, a, axes_of(a, None), keepdims)
+    axes = axes_of(a, axis.__index__())
+    return kept(op(a, axis=axes[0]), a, axes, keepdims)
+
+
+@implements(np.argmax)
+def argmax(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
+    return _position(ops.argmax, a, axis, keepdims)
+
+
+@implements(np.argmin)
+def argmin(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
+    return _position(ops.argmin, a, axis, keepdims)
+
+
+@implements(np.nanargmax)
+def nanargmax(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
+    return _position(ops.nanargmax, a, axis, keepdims)
+
+
+@implements(np.nanargmin)
+def nanargmin(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
+    return _position(ops.nanargmin, a, axis, keepdims)

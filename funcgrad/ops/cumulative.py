@@ -36,12 +36,12 @@ def begin(n: int, axis: int, dtype: np.dtype[Any]) -> Any:
 
 def _recurrence(a: Any, b: Any, *, axis: int) -> Any:
     """By doubling: after each round, `(a, b)` at k is the composition of the maps of a window that ends at k."""
-    a, b = (np.array(np.moveaxis(v, axis, -1)) for v in np.broadcast_arrays(a, b))
+    dtype = np.result_type(a, b)
+    a, b = (np.array(np.moveaxis(v, axis, -1), dtype) for v in np.broadcast_arrays(a, b))
     step, n = 1, b.shape[-1]
     while step < n:
         b[..., step:] = b[..., step:] + a[..., step:] * b[..., :-step]
         a[..., step:] = a[..., step:] * a[..., :-step]
-        a[..., :step] = 0
         step *= 2
     return np.moveaxis(b, -1, axis)
 

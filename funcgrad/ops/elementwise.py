@@ -89,12 +89,16 @@ log2 = elementwise(np.log2, lambda t, x: t / (x * _LN2))
 log10 = elementwise(np.log10, lambda t, x: t / (x * _LN10))
 log1p = elementwise(np.log1p, lambda t, x: t / (x + 1))
 sqrt = elementwise(np.sqrt, lambda t, out: t * 0.5 / out)
+root = elementwise(lambda x: np.sqrt(x), lambda t, out: ratio(t * 0.5, out), name="root")  # of a norm's square: flat at 0
 cbrt = elementwise(np.cbrt, lambda t, out: t / (3 * out * out))
 
 
 def _log_share(x: Any, y: Any, out: Any) -> Any:
     """What `x - out` means where `out` is infinite: the winners share at inf, nobody has a share at -inf."""
-    return np.where(out > 0, np.log(_wins(x, y, out)), -np.inf) if np.isinf(out).any() else 0.0
+    if not np.isinf(out).any():
+        return 0.0
+    with np.errstate(divide="ignore"):
+        return np.where(out > 0, np.log(_wins(x, y, out)), -np.inf)
 
 
 log_share = constant(_log_share, name="log_share")
@@ -216,8 +220,11 @@ rint = constant(np.rint)
 floor_divide = constant(np.floor_divide)
 isnan = constant(np.isnan)
 isinf = constant(np.isinf)
+logical_and = constant(np.logical_and)
+logical_or = constant(np.logical_or)
+logical_not = constant(np.logical_not)
 for _ufunc in (
-    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isfinite spacing signbit isnat "
+    "equal not_equal less less_equal greater greater_equal logical_xor isfinite spacing signbit isnat "
     "bitwise_and bitwise_or bitwise_xor bitwise_count invert left_shift right_shift gcd lcm"
 ).split():
     constant(getattr(np, _ufunc))

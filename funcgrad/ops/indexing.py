@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad.core import Spec, Value
 from funcgrad.ops.elementwise import where
-from funcgrad.ops.kinds import constant, differentiable, linear, total
+from funcgrad.ops.kinds import Linear, constant, differentiable, linear, total
 
 Index = Any
 
@@ -42,7 +42,7 @@ def number(x: Any) -> Any:
 
 def _names_each_once(arrays: Sequence[Any]) -> bool:
     """Whether an index with these arrays cannot name an element twice: one mask, or single positions."""
-    return len(arrays) == 1 and np.asarray(arrays[0]).dtype.kind == "b" or all(np.ndim(a) == 0 for a in arrays)
+    return (len(arrays) == 1 and np.asarray(arrays[0]).dtype.kind == "b") or all(np.ndim(a) == 0 for a in arrays)
 
 
 def places_of(shape: tuple[int, ...], at: Index) -> Any:
@@ -64,11 +64,11 @@ def _scatter_add(ct: Any, *arrays: Any, index: Index, shape: tuple[int, ...]) ->
 
 getitem = linear(
     "getitem",
-    lambda x, *arrays, index: number(x[fill(index, arrays)]),
+    lambda x, *arrays, index: x[fill(index, arrays)],
     lambda ct, x, *arrays, index: scatter_add(ct, *arrays, index=index, shape=x.shape),
 )
 
-scatter_add = linear(
+scatter_add: Linear = linear(
     "scatter_add",
     _scatter_add,
     lambda ct, x, *arrays, index, shape: getitem(ct, *arrays, index=index),
@@ -97,7 +97,7 @@ gather = linear(
 )
 """`np.take_along_axis`; `once` promises that no element is read twice."""
 
-gather_add = linear("gather_add", _gather_add, lambda ct, x, i, *, axis, shape, once: gather(ct, i, axis=axis, once=once))
+gather_add: Linear = linear("gather_add", _gather_add, lambda ct, x, i, *, axis, shape, once: gather(ct, i, axis=axis, once=once))
 """The transpose of `gather`."""
 
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Value
+from funcgrad.core import Value, shape_of
 from funcgrad.ops.indexing import gather
-from funcgrad.ops.kinds import constant, differentiable, total
-from funcgrad.ops.reductions import sum as sum_over
-from funcgrad.ops.shaping import cast
+from funcgrad.ops.kinds import constant, differentiable
+from funcgrad.ops.shaping import reshape
 
 
 def stable_argsort(x: Any, axis: int = -1) -> Any:
@@ -25,6 +24,12 @@ def stable_argsort(x: Any, axis: int = -1) -> Any:
 argsort = constant(lambda x, *, axis, kind, stable: np.argsort(x, axis=axis, kind=kind, stable=stable), name="argsort")
 argpartition = constant(lambda x, *, axis, kth, kind: np.argpartition(x, kth, axis=axis, kind=kind), name="argpartition")
 lexsort = constant(lambda *keys, axis: np.lexsort(keys, axis), name="lexsort")
+digitize = constant(lambda x, bins, *, right: np.digitize(x, bins, right), name="digitize")
+unique_places = constant(
+    lambda x, *, axis, equal_nan: tuple(np.unique(x, True, True, True, axis=axis, equal_nan=equal_nan)[1:]), name="unique_places"
+)
+"""Where each distinct element stands first, which of them each element is, and how often each stands."""
+
 searchsorted = constant(lambda a, v, *sorter, side: np.searchsorted(a, v, side, *sorter), name="searchsorted")
 
 
@@ -50,27 +55,33 @@ def _statistic(x: Any, *rest: Any, of: str, **keywords: Any) -> Any:
     return np.moveaxis(out, 0, -1) if level and np.ndim(level[0]) else out
 
 
-def _neighbours(x: Any, *rest: Any, of: str, **keywords: Any) -> tuple[Any, Any]:
-    """The positions `(…, levels, 2)` of the elements a statistic lies between, and their weights."""
+def _neighbours(x: Any, *rest: Any, of: str, **keywords: Any) -> tuple[Any, Any, Any]:
+    """Where the two elements stand that a statistic lies between, and how far it is from the first to the second."""
     n = x.shape[-1]
     order = stable_argsort(x)
     ranks = np.empty(x.shape)
     np.put_along_axis(ranks, order, np.broadcast_to(np.arange(n, dtype=float), x.shape), -1)
     ranks[np.isnan(x)] = np.nan
     place = np.asarray(_statistic(ranks, *rest, of=of, **keywords), dtype=float)
+    if not (rest and np.ndim(rest[0])):
+        place = place[..., None]
     place = np.where(np.isnan(place), n - 1, place)  # a nan is the last of all
-    below = np.floor(place).astype(np.intp)
-    both = np.stack([below, np.minimum(below + 1, n - 1)], -1)
-    found = np.take_along_axis(order, both.reshape(*x.shape[:-1], -1), -1).reshape(both.shape)
-    return found, np.stack([1 - (place - below), place - below], -1).astype(x.dtype)
+    low = np.floor(place).astype(np.intp)
+    high = np.minimum(low + 1, n - 1)
+    return np.take_along_axis(order, low, -1), np.take_along_axis(order, high, -1), (place - low).astype(x.dtype)
 
 
 neighbours = constant(_neighbours, name="neighbours")
 
 
 def _statistic_tangent(out: Value, args: tuple[Value, ...], tangents: tuple[Value, ...], **params: Any) -> Value:
-    ...
+    x, dx = args[0], tangents[0]
+    if shape_of(x)[-1] == 0:
+        return None
+    low, high, way = neighbours(*args, **params)
+    made = gather(dx, low, axis=-1, once=False) * (1 - way) + gather(dx, high, axis=-1, once=False) * way
+    return made if shape_of(made) == shape_of(out) else reshape(made, shape=shape_of(out))
 
 
 statistic = differentiable("statistic", _statistic, _statistic_tangent)
-_ = (gather, total, sum_over, cast)
+"""Differentiable in `x`; the level and the weights are fixed."""

@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
-from funcgrad.ops.cumulative import before, cumprod, cumsum, reverse
+from funcgrad.ops.cumulative import before, cumprod, reverse
 from funcgrad.ops.elementwise import conjugate, exp, isinf, real, where
 from funcgrad.ops.kinds import constant, differentiable, linear
 from funcgrad.ops.shaping import cast, reshape, transpose
 
 Axes = tuple[int, ...]
-
-__all__ = [
-    "Axes", "all", "any", "argmax", "argmin", "count_nonzero", "cumsum", "expand", "keep", "logsumexp", "max", "mean", "min",
-    "nanargmax", "nanargmin", "nanmax", "nanmin", "prod", "reverse", "shares", "sum", "var",
-]  # fmt: skip
 
 
 def keep(x: Value, shape: tuple[int, ...], axis: Axes) -> Value:
@@ -50,14 +45,11 @@ def _mean(x: Any, *, axis: Axes) -> Any:
 
 
 def _mean_back(ct: Value, x: Spec, *, axis: Axes) -> Value:
-    return expand(ct / np.asarray(count(x.shape, axis), ct_dtype(ct))[()], x.shape, axis)
+    # Times 1/n: n itself may overflow float16.
+    return expand(ct * (1.0 / (count(x.shape, axis) or 1)), x.shape, axis)
 
 
 mean = linear("mean", _mean, _mean_back)
-
-
-def ct_dtype(ct: Value) -> Any:
-    return np.float64 if dtype_of(ct).char in "dD" else dtype_of(ct)
 
 
 def _var_slope(x: Value, axis: Axes, ddof: float) -> Value:
@@ -138,10 +130,20 @@ nanmax = differentiable("nanmax", lambda x, *, axis: np.nanmax(np.asarray(x), ax
 nanmin = differentiable("nanmin", lambda x, *, axis: np.nanmin(np.asarray(x), axis=axis), _extremum_tangent, _extremum_back)
 
 
+def _log_shares(x: Any, out: Any, *, axis: Axes) -> Any:
+    """What `x - out` means where `out` is infinite: the winners share at inf, nobody has a share at -inf."""
+    if not np.isinf(out).any():
+        return 0.0
+    with np.errstate(divide="ignore"):
+        return np.where(np.expand_dims(out, axis) > 0, np.log(_shares(x, out, axis=axis)), -np.inf)
+
+
+log_shares = constant(_log_shares, name="log_shares")
+
+
 def _softmax(x: Value, out: Value, axis: Axes) -> Value:
-    """exp(x - out), where an infinite `out` shares among the elements that are as large."""
-    out = keep(out, shape_of(x), axis)
-    return where(isinf(out), shares(x, reshape(out, shape=shape_of(out)), axis=()), exp(x - out))
+    kept = keep(out, shape_of(x), axis)
+    return exp(where(isinf(kept), log_shares(x, out, axis=axis), x - kept))
 
 
 def _logsumexp_tangent(out: Value, args: tuple[Value], tangents: tuple[Value], *, axis: Axes) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -47,28 +48,31 @@ def check_grads(
     >>> import numpy as np
     >>> check_grads(lambda x: np.sum(np.sin(x)), (np.arange(3.0),))
     """
-    name = doors.label("check_grads", f).function
-    _check_face(name, args, order, modes)
+    label = doors.label("check_grads", f)
+    name = label.function
+    _check_face(str(label), args, order, modes)
     given = leaves_of(tuple(args), "args")
     if not given.places:
-        raise errors.ArgumentTypeError(f"check_grads({name})", "no argument holds a float, so there is nothing to check. Pass floats, as in `(1.0,)`.")
+        raise errors.ArgumentTypeError(str(label), "no argument holds a float, so there is nothing to check. Pass floats, as in `(1.0,)`.")
     out = _plain(name, f, given)
     _check_values(name, f, given, out, modes)
     if not out.places:
-        raise errors.ArgumentTypeError(f"check_grads({name})", "no output is a float, so there is nothing to check. Return what is to be differentiated.")
-    check = Check(name, flat(f, given, out.places), given.floats, *_spaces(given, out), *_tolerances(given, out, rtol, atol, eps))
+        raise errors.ArgumentTypeError(str(label), "no output is a float, so there is nothing to check. Return the value of interest.")
+    default_rtol, step = _precision(given, out)
+    rtol, step = default_rtol if rtol is None else rtol, step if eps is None else eps
+    check = Check(name, flat(f, given, out.places), given.floats, *_spaces(given, out), rtol, atol, step)
     for n in range(1, order + 1):
         for chain in itertools.product(modes, repeat=n):
             check.run(chain)
 
 
-def _check_face(name: str, args: Any, order: int, modes: Any) -> None:
+def _check_face(label: str, args: Any, order: int, modes: Any) -> None:
     if not isinstance(args, (tuple, list)):
-        raise errors.ArgumentTypeError(f"check_grads({name})", f"args must be a tuple or list of arguments, got a {type(args).__name__}. Write (x,).")
+        raise errors.ArgumentTypeError(label, f"args must be a tuple or list of arguments, got a {type(args).__name__}. Write (x,).")
     if order < 1:
-        raise errors.ArgumentError(f"check_grads({name})", f"order must be at least 1, got {order}.")
+        raise errors.ArgumentError(label, f"order must be at least 1, got {order}.")
     if not modes or any(mode not in MODES for mode in modes) or isinstance(modes, str):
-        raise errors.ArgumentError(f"check_grads({name})", f"modes must be a tuple of 'fwd' and 'rev', got {modes!r}.")
+        raise errors.ArgumentError(label, f"modes must be a tuple of 'fwd' and 'rev', got {modes!r}.")
 
 
 # ---- what `f` means
@@ -79,24 +83,36 @@ def _plain(name: str, f: Callable[..., Any], given: Leaves) -> Leaves:
     copies = [copied(x) for x in given.all]
     out = leaves_of(f(*given.treedef.unflatten(copies)), "out")
     for path, before, after in zip(given.treedef.paths, given.all, copies, strict=True):
-        _compare(before, after, 0.0, lambda index, values, path=path: errors.ChangedArgumentError(name, f"args{path}{index}", values))  # type: ignore[misc]
+        _compare(before, after, 0.0, functools.partial(_changed, name, path))
     again = leaves_of(f(*given.treedef.unflatten([copied(x) for x in given.all])), "out")
     for path, a, b in zip(out.treedef.paths, out.all, again.all, strict=False):
-        _compare(a, b, 0.0, lambda index, values, path=path: errors.NondeterministicError(name, f"out{path}{index}", values))  # type: ignore[misc]
+        _compare(a, b, 0.0, functools.partial(_nondeterministic, name, path))
     return out
+
+
+def _changed(name: str, path: str, index: str, values: tuple[Any, Any]) -> Exception:
+    return errors.ChangedArgumentError(name, f"args{path}{index}", values)
+
+
+def _nondeterministic(name: str, path: str, index: str, values: tuple[Any, Any]) -> Exception:
+    return errors.NondeterministicError(name, f"out{path}{index}", values)
 
 
 def _check_values(name: str, f: Callable[..., Any], given: Leaves, out: Leaves, modes: Sequence[str]) -> None:
     """Tracing must not change what `f` gives."""
-    call = lambda *floats: f(*given.tree(floats))
+    call: Callable[..., Any] = lambda *floats: f(*given.tree(floats))
     x = [copied(a) for a in given.floats]
     for mode in modes:
         traced = leaves_of(jvp(call, x, x)[0] if mode == "fwd" else vjp(call, *x)[0], "out")
-        make = lambda what, values, mode=mode: errors.ValueMismatchError(name, f"out{what}", f"{MODES[mode]} mode", values)
+        differs = functools.partial(_value_mismatch, name, f"{MODES[mode]} mode")
         if traced.treedef != out.treedef:
-            raise make("", (traced.treedef, out.treedef))
+            raise differs("", "", (traced.treedef, out.treedef))
         for path, a, b in zip(out.treedef.paths, traced.all, out.all, strict=True):
-            _compare(a, b, 1e3, lambda index, values, path=path, make=make: make(path + index, values))  # type: ignore[misc]
+            _compare(a, b, 1e3, functools.partial(differs, path))
+
+
+def _value_mismatch(name: str, mode: str, path: str, index: str, values: tuple[Any, Any]) -> Exception:
+    return errors.ValueMismatchError(name, f"out{path}{index}", mode, values)
 
 
 def _compare(a: Any, b: Any, ulps: float, error: Callable[[str, tuple[Any, Any]], Exception]) -> None:
@@ -113,7 +129,8 @@ def _compare(a: Any, b: Any, ulps: float, error: Callable[[str, tuple[Any, Any]]
         wrong = p != q
     if wrong.any():
         with np.errstate(all="ignore"):
-            k = int(np.argmax(np.where(wrong, np.nan_to_num(abs(np.subtract(p, q, dtype=np.result_type(p, q, np.float64))), nan=np.inf), -1.0)))
+            gap = abs(np.subtract(p, q, dtype=np.result_type(p, q, np.float64)))
+        k = int(np.argmax(np.where(wrong, np.nan_to_num(gap, nan=np.inf), -1.0)))
         raise error(index_of(k, p.shape), (p.flat[k].item(), q.flat[k].item()))
 
 
@@ -125,11 +142,15 @@ def _spaces(given: Leaves, out: Leaves) -> tuple[Space, Space]:
     return Space(tuple(given.paths), wide[0], dual=False), Space(tuple(out.paths), wide[1], dual=True)
 
 
-def _tolerances(given: Leaves, out: Leaves, rtol: float | None, atol: float | None, eps: float | None) -> tuple[float, float | None, float]:
-    precisions = [np.empty(0, np.asarray(x).dtype).real.dtype for x in [*given.floats, *out.floats]]
-    coarsest = max(precisions, key=lambda dtype: float(np.finfo(dtype).eps))
-    outs = [np.empty(0, np.asarray(x).dtype).real.dtype for x in out.floats]
-    step = STEPS.get(np.dtype(np.float64) if coarsest != max(outs, key=lambda d: float(np.finfo(d).eps)) else coarsest, 2.0**-6)
-    return RTOL.get(coarsest, 1e-6) if rtol is None else rtol, atol, step if eps is None else eps
+def _precision(given: Leaves, out: Leaves) -> tuple[float, float]:
+    """The tolerance for the least precise dtype of all, and the step for that of the outputs.
+
+    Differences are of double precision but where `f` itself rounds: where its outputs are less precise than its arguments.
+    """
+    coarsest, coarsest_in = _coarsest([*given.floats, *out.floats]), _coarsest(given.floats)
+    return RTOL.get(coarsest, 1e-6), STEPS.get(coarsest, 2.0**-6) if coarsest != coarsest_in else 2.0**-6
 
 
+def _coarsest(xs: Sequence[Any]) -> np.dtype[Any]:
+    dtypes: list[np.dtype[Any]] = [np.real(np.empty(0, np.asarray(x).dtype)).dtype for x in xs]
+    return max(dtypes, key=lambda dtype: float(np.finfo(dtype).eps))

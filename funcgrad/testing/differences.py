@@ -39,8 +39,8 @@ def _central(f: Flat, x: Sequence[Array], v: Sequence[Array], h: float) -> list[
 
 
 def _wide(a: Any) -> Array:
-    a = np.asarray(a)
-    return a.astype(np.result_type(a, np.float64), copy=False)
+    wide: Array = np.asarray(a, dtype=np.result_type(a, np.float64))
+    return wide
 
 
 def _extrapolate(differences: list[Array]) -> tuple[Array, Array]:

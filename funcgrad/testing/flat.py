@@ -126,7 +126,8 @@ def index_of(k: int, shape: tuple[int, ...]) -> str:
 def random(n: int) -> Array:
     """Numbers in ±[½, 1]: none is lost in another's shadow. The same in every run."""
     rng = np.random.default_rng(n)
-    return rng.uniform(0.5, 1.0, n) * rng.choice([-1.0, 1.0], n)
+    numbers: Array = rng.uniform(0.5, 1.0, n) * rng.choice([-1.0, 1.0], n)
+    return numbers
 
 
 def pairing(a: Sequence[Array], b: Sequence[Any]) -> float:

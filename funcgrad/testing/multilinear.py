@@ -49,7 +49,7 @@ class Check:
         v, ct = self.inputs.leaves(vectors[-1]), space.leaves(slot)
         found = _number(chain[-1], g, self.x, ct, v)
         wide = [widened(a) for a in self.x]
-        run = lambda arrays: g(*[retyped(a, like) for a, like in zip(arrays, self.x, strict=True)])
+        run: Callable[..., Any] = lambda arrays: g(*[retyped(a, like) for a, like in zip(arrays, self.x, strict=True)])
         slopes, by = derivative(run, wide, v, self.step)
         size = sum([float(np.sum(abs(c) * abs(s))) for c, s in zip(ct, slopes, strict=True)])
         return found, pairing(ct, slopes), self.rtol * size + self.noise(run(wide), ct), by
@@ -77,14 +77,15 @@ class Check:
             at = np.flatnonzero(vectors[k])
             while len(at) > 1:
                 halves = [at[: len(at) // 2], at[len(at) // 2 :]]
-                at = max(halves, key=lambda half: self.gap(chain, [*vectors[:k], _only(vectors[k], half), *vectors[k + 1 :]]))  # noqa: B023
+                at = max(halves, key=lambda half: self.gap(chain, [*vectors[:k], _only(vectors[k], half), *vectors[k + 1 :]]))
             vectors = [*vectors[:k], (np.arange(len(vectors[k])) == at[0]).astype(float), *vectors[k + 1 :]]
         out, *directions = [int(np.argmax(v)) for v in vectors]
         found, expected, _, by = self.both(chain, vectors)
         path = "∂".join([self.inputs.name(k) for k in directions])
         mode = " over ".join([MODES[m] for m in reversed(chain)]) + (" mode" if len(chain) == 1 else "")
         values = (float(f"{found:.10g}"), float(f"{expected:.10g}"))
-        raise errors.WrongDerivativeError(self.name, path, self.outputs.name(out), mode, len(chain), values, by, self.verdict(chain, vectors))
+        verdict = self.verdict(chain, vectors)
+        raise errors.WrongDerivativeError(self.name, path, self.outputs.name(out), mode, len(chain), values, by, verdict)
 
     def gap(self, chain: tuple[str, ...], vectors: list[Array]) -> float:
         found, expected, _, _ = self.both(chain, vectors)

@@ -11,11 +11,11 @@ from funcgrad import errors, pytree
 from funcgrad.core import Label, Value, shape_of, tick
 from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.kinds import constant
-from funcgrad.transforms import doors
+from funcgrad.transforms import doors, shortcuts
 from funcgrad.transforms.doors import DOUBLE, SINGLE, Chosen
 from funcgrad.transforms.linearize import Linearize, LinTracer, Node, walk
 
-_ndarray = np.ndarray
+_ndarray, _float64 = np.ndarray, np.float64
 
 
 def value_and_grad(
@@ -82,43 +82,39 @@ def _differentiate(
     """A function of `(args, kwargs)` that gives value, aux and gradient."""
     label = doors.label(name, fun)
     chosen = Chosen(label, fun, argnums, argnames)
-    first = chosen.argnums == (0,) and not chosen.many and argnames is None
+    alone = chosen.argnums == (0,) and not chosen.many and argnames is None
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
         m = Linearize(label)
+        aux = None
         doors.hold_collector()
         try:
-            if first and args:
-                leaves, treedef = pytree.flatten(args[0])
-                inputs = _enter(m, leaves, lambda k: doors.argument_name(fun, 0) + treedef.paths[k], holomorphic, allow_int)
-                out = fun(treedef.unflatten(inputs), *args[1:], **kwargs)
-            else:
-                leaves, treedef = pytree.flatten(chosen.take(args, kwargs))
-                inputs = _enter(m, leaves, lambda k: chosen.path(treedef, k), holomorphic, allow_int)
-                out = chosen.call(args, kwargs, treedef.unflatten(inputs))
-            aux = None
+            leaves, treedef = pytree.flatten(args[0] if alone and args else chosen.take(args, kwargs))
+            inputs = _enter(m, leaves, treedef, chosen, alone, holomorphic, allow_int)
+            traced = inputs[0] if treedef is pytree.LEAF else treedef.unflatten(inputs)
+            out = fun(traced, *args[1:], **kwargs) if alone else chosen.call(args, kwargs, traced)
             if has_aux:
                 out, aux = doors.pair(label, out)
-            if type(out) is not LinTracer or out._main is not m or out._shape or out._dtype is not DOUBLE:
+            if type(out) is not LinTracer or out._main is not m or out._shape or out._dtype is not DOUBLE or holomorphic:
                 out = _scalar(label, out, holomorphic)
             seeds = [(out._node, out._dtype.type(1))] if type(out) is LinTracer and out._main is m else []
             found = pull_back(seeds, [t._node[0] if type(t) is LinTracer else -1 for t in inputs])
-            gradient = treedef.unflatten([doors.leave_like(g, leaf) for g, leaf in zip(found, leaves, strict=True)])
-            values = [t._value for t in inputs if type(t) is LinTracer]
-            tensors = doors.are_tensors(leaves)
-            out = doors.leave_value(m, out, values, tensors)
+            results = [doors.leave_like(g, leaf) for g, leaf in zip(found, leaves, strict=True)]
+            gradient = results[0] if treedef is pytree.LEAF else treedef.unflatten(results)
+            out = doors.leave_value(m, out)
             if has_aux:
-                aux = doors.leave_tree(m, aux, values, tensors)
+                aux = doors.leave_tree(m, aux)
         finally:
             doors.release_collector()
             m.close()
-            m.release()
-        return out, aux, gradient if first else chosen.give(gradient, argnames is not None)
+            if m.borrows is not None:
+                m.borrows.release()
+        return out, aux, gradient if alone else chosen.give(gradient, argnames is not None)
 
     return run
 
 
-def _enter(m: Linearize, leaves: list[Any], path: Callable[[int], str], holomorphic: bool, allow_int: bool) -> list[Any]:
+def _enter(m: Linearize, leaves: list[Any], treedef: Any, chosen: Chosen, alone: bool, holomorphic: bool, allow_int: bool) -> list[Any]:
     """A tracer for each leaf that has a derivative. The usual leaves, real and alone, need no questions."""
     out: list[Any] = []
     for k, leaf in enumerate(leaves):
@@ -129,7 +125,8 @@ def _enter(m: Linearize, leaves: list[Any], path: Callable[[int], str], holomorp
         elif kind is _ndarray and (leaf.dtype is DOUBLE or leaf.dtype is SINGLE) and not holomorphic:
             t = LinTracer()
             t._value, t._shape, t._dtype = m.hold(leaf), leaf.shape, leaf.dtype
-        elif doors.check_leaf(m.label, leaf, lambda k=k: path(k), holomorphic, allow_int):  # type: ignore[misc]
+        elif doors.check_leaf(m.label, leaf, lambda k=k: chosen.path(treedef, k, alone), holomorphic, allow_int):  # type: ignore[misc]
+            m.tensors |= doors.is_tensor(leaf)
             out.append(m.leaf(doors.entered(leaf, m.hold)))
             continue
         else:
@@ -155,7 +152,7 @@ def pull_back(seeds: Sequence[tuple[Node, Value]], wanted: Sequence[int]) -> lis
         acc = walk(seeds)
         found = [acc.get(i) for i in wanted]
         for g in found:
-            if g is not None and has_nan(g):
+            if g is not None and (g != g if type(g) is _float64 else has_nan(g)):
                 acc = walk(seeds, strict=True)
                 return [acc.get(i) for i in wanted]
     return found

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.borrow import Borrows
+from funcgrad.borrow import Borrows, is_constant
 from funcgrad.core import Interpreter, Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.shaping import cast, dense
@@ -103,8 +103,10 @@ class Chosen:
         by_position: Any = g[:n] if self.many else g[0]
         return (by_position, dict(zip(self.argnames, g[n:], strict=True))) if of_names else by_position
 
-    def path(self, treedef: pytree.TreeDef, k: int) -> str:
-        """The k-th leaf of the chosen arguments in the user's words: `params['steps']`."""
+    def path(self, treedef: pytree.TreeDef, k: int, alone: bool = False) -> str:
+        """The k-th leaf of the chosen arguments (or of the first, alone) in the user's words: `params['steps']`."""
+        if alone:
+            return argument_name(self.f, 0) + treedef.paths[k]
         head, _, rest = treedef.paths[k][1:].partition("]")  # a path begins with the position in `take`
         i = int(head)
         if i >= len(self.argnums):
@@ -176,7 +178,7 @@ class Snapshot(Borrows):
     __slots__ = ()
 
     def hold(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return array.copy("K")
+        return array if is_constant(array) else array.copy("K")
 
 
 def is_traced(x: Any) -> bool:
@@ -188,9 +190,9 @@ def wrapped(array: np.ndarray[Any, Any], tensors: bool) -> Any:
     return of_fresh(array) if tensors else array
 
 
-def are_tensors(leaves: Sequence[Any]) -> bool:
-    """Whether any input is a Tensor, so that what comes of the inputs is one as well."""
-    return any([isinstance(x, Tensor) and not isinstance(x, Traced) for x in leaves])
+def is_tensor(x: Any) -> bool:
+    """Whether this input is a Tensor, so that what comes of it is one as well."""
+    return isinstance(x, Tensor) and not isinstance(x, Traced)
 
 
 # ---- out
@@ -231,7 +233,7 @@ def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
-def leave_value(m: Interpreter, x: Any, inputs: Sequence[Value], tensors: bool) -> Any:
+def leave_value(m: Interpreter, x: Any) -> Any:
     """One output leaf as `f` itself would have returned it. What was never traced passes through as the same object."""
     if type(x) is np.ndarray and x.dtype.hasobject:
         x = stacked(x)
@@ -243,8 +245,8 @@ def leave_value(m: Interpreter, x: Any, inputs: Sequence[Value], tensors: bool) 
     if isinstance(value, Traced):
         return value
     if type(value) is np.ndarray:
-        value = frozen(value.copy() if value.base is not None or any([value is i for i in inputs]) else value)
-    return of_fresh(np.asarray(value)) if tensors else value
+        value = frozen(value.copy() if value.base is not None or m.is_input(x) else value)
+    return of_fresh(np.asarray(value)) if m.tensors else value
 
 
 def older(m: Interpreter, x: Any) -> Any:
@@ -257,10 +259,10 @@ def older(m: Interpreter, x: Any) -> Any:
     return x
 
 
-def leave_tree(m: Interpreter, tree: Any, inputs: Sequence[Value], tensors: bool) -> Any:
+def leave_tree(m: Interpreter, tree: Any) -> Any:
     """`leave_value` of every leaf."""
     leaves, treedef = pytree.flatten(tree)
-    return treedef.unflatten([leave_value(m, x, inputs, tensors) for x in leaves])
+    return treedef.unflatten([leave_value(m, x) for x in leaves])
 
 
 def pair(label: Label, out: Any) -> tuple[Any, Any]:

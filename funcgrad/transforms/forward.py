@@ -29,7 +29,7 @@ class Forward(Interpreter):
         self.order = tick()
         self.label = label
         self.new = ForwardTracer
-        self.closed = False
+        self.closed = self.tensors = False
 
     def trace(self, value: Value, tangent: Value) -> ForwardTracer:
         t = self.new()

@@ -157,6 +157,7 @@ class Table:
 
     def __init__(self, cls: type, template: Template, hold: Callable[[Any, Any], Any]) -> None:
         self.template = template
+        self.ufuncs = Ufuncs(self)
         self.names = {"Tracer": cls, "bind": bind, "tick": tick, "ndarray": np.ndarray, "float64": np.float64}
         self.names |= {"DOUBLE": np.dtype(np.float64), "hold": hold, "slow": call_ufunc, "quiet": np.errstate}
 
@@ -192,12 +193,12 @@ class Ufuncs(dict[Any, Any]):
 
 def install(cls: type, table: Table) -> None:
     """Give a tracer class its operators and its entry for ufuncs."""
-    ufuncs = Ufuncs(table)
+    ufuncs = table.ufuncs
 
     def __array_ufunc__(self: Any, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
             fast = ufuncs[ufunc]
-            if fast is not None:
+            if type(fast) is tuple:
                 return fast[0](*args) if type(args[0]) is cls else fast[1](args[1], args[0])
         return call_ufunc(ufunc, method, args, kwargs)
 

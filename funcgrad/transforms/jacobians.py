@@ -75,7 +75,7 @@ def _jacobian(name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: boo
         else:
             blocks = over_basis(lin.pull, lin.values, lin.leaves)
         lin.m.release()
-        tensors = doors.are_tensors(leaves)
+        tensors = lin.m.tensors
         trees = []
         for row, y in zip(blocks, lin.values, strict=True):
             entries: list[Any] = [np.zeros(shape_of(y) + shape_of(x), dtype_of(x)) for x in leaves]

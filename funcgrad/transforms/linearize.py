@@ -40,7 +40,7 @@ class Linearize(Interpreter):
         self.order = tick()
         self.label = label
         self.new = LinTracer
-        self.closed = False
+        self.closed = self.tensors = False
         self.borrows: Borrows | None = None
 
     def leaf(self, value: Value) -> LinTracer:
@@ -91,6 +91,9 @@ class Linearize(Interpreter):
         if self.borrows is None:
             self.borrows = Borrows()
         return self.borrows.hold(value)
+
+    def is_input(self, x: Any) -> bool:
+        return x._node[1] is None
 
     def release(self) -> None:
         """Give the borrowed arrays back."""
@@ -254,18 +257,18 @@ def zero(x: Value | Spec) -> Value:
 # ---- the walk
 
 
-def discover(roots: Iterable[Node]) -> dict[int, Node]:
-    """Every node that leads from the roots to an input."""
+def discover(stack: list[Node]) -> dict[int, Node]:
+    """Every node that leads from the roots in `stack` to an input."""
     found: dict[int, Node] = {}
-    stack = list(roots)
     while stack:
         node = stack.pop()
-        if node[0] not in found:
+        while node[0] not in found:
             found[node[0]] = node
-            if node[2] is not None:
-                stack.append(node[2])
-                if node[3] is not None:
-                    stack.append(node[3])
+            if node[3] is not None:
+                stack.append(node[3])
+            if node[2] is None:
+                break
+            node = node[2]
     return found
 
 
@@ -275,15 +278,17 @@ def walk(seeds: Sequence[tuple[Node, Value]], strict: bool = False) -> Cotangent
     **Law (strong zero)**, where `strict`: a cotangent that is exactly zero stays zero through an elementwise node, even
     where its partial is infinite or nan.
     """
-    nodes = discover([node for node, _ in seeds])
     acc: Cotangents = {}
     for node, ct in seeds:
         accumulate(acc, node[0], ct)
+    nodes = discover([node for node, _ in seeds])
     for i in sorted(nodes, reverse=True):
         node = nodes[i]
         pull = node[1]
         if pull is not None and i in acc:
-            (STRICTLY.get(pull, pull) if strict else pull)(node, acc.pop(i), acc)
+            if strict:
+                pull = STRICTLY.get(pull, pull)
+            pull(node, acc.pop(i), acc)
     return acc
 
 

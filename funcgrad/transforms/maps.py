@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Label, Traced, Value, bind, dtype_of, shape_of
-from funcgrad.numpy.bridge import stacked
+from funcgrad.numpy.bridge import bare, stacked
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.shaping import dense
 from funcgrad.transforms import doors
@@ -57,15 +57,15 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     values = [doors.entered(x, doors.copied) for x in leaves]
     moved = [doors.beside(label, "tangent", t, x, lambda k=k: path(k)) for k, (t, x) in enumerate(zip(moves, leaves, strict=True))]  # type: ignore[misc]
     m = Forward(label)
-    tensors = doors.are_tensors(leaves)
+    m.tensors = any(map(doors.is_tensor, leaves))
     doors.hold_collector()
     try:
         out = fun(*treedef.unflatten([m.trace(x, t) for x, t in zip(values, moved, strict=True)]))
         out, aux = doors.pair(label, out) if has_aux else (out, None)
         outs, out_def = _flat_output(out)
-        primal_out = [doors.leave_value(m, x, values + moved, tensors) for x in outs]
-        tangent_out = [_tangent_out(m, x, moved, tensors) for x in outs]
-        aux = doors.leave_tree(m, aux, values + moved, tensors) if has_aux else None
+        primal_out = [doors.leave_value(m, x) for x in outs]
+        tangent_out = [_tangent_out(m, x) for x in outs]
+        aux = doors.leave_tree(m, aux) if has_aux else None
     finally:
         doors.release_collector()
         m.close()
@@ -73,10 +73,10 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     return (*made, aux) if has_aux else made
 
 
-def _tangent_out(m: Forward, x: Any, inputs: list[Value], tensors: bool) -> Any:
+def _tangent_out(m: Forward, x: Any) -> Any:
     """The tangent of an output leaf; zeros of its dtype where it does not depend on the primals."""
     if isinstance(x, ForwardTracer) and x._main is m:
-        return doors.leave_value(m, m.trace(x._tangent, None), inputs, tensors)
+        return doors.leave_value(m, m.trace(x._tangent, None))
     if doors.kind_of(x) == "":
         return x
     z = zero(x)
@@ -112,12 +112,11 @@ class Linearization:
     def _take(self, inputs: list[LinTracer], out: Any, aux: Any) -> None:
         m = self.m
         self.wanted = [t._node[0] for t in inputs]
-        values = [t._value for t in inputs]
-        tensors = doors.are_tensors(self.leaves)
+        m.tensors = any(map(doors.is_tensor, self.leaves))
         outs, self.out_def = _flat_output(out)
         self.nodes = [x._node if type(x) is LinTracer and x._main is m else None for x in outs]
-        self.values = [doors.leave_value(m, x, values, tensors) for x in outs]
-        self.aux = doors.leave_tree(m, aux, values, tensors)
+        self.values = [doors.leave_value(m, x) for x in outs]
+        self.aux = doors.leave_tree(m, aux)
         self.leaves = self.like
         self._transposed: Any = None
 
@@ -192,7 +191,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, sna
     """
     label = doors.label("linearize", fun)
     lin = Linearization(label, fun, primals, has_aux, snapshot)
-    tensors = doors.are_tensors(pytree.leaves(primals))
+    tensors = lin.m.tensors
 
     def push(*tangents: Any) -> Any:
         moves, moves_def = pytree.flatten(tangents)
@@ -281,4 +280,9 @@ def stop_gradient(x: Any) -> Any:
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
-    return pytree.map(lambda leaf: bind(_stop, (leaf,), {}) if isinstance(leaf, Traced) else leaf, x)
+    return pytree.map(_stopped_leaf, x)
+
+
+def _stopped_leaf(leaf: Any) -> Any:
+    value = bare(leaf)
+    return bind(_stop, (value,), {}) if isinstance(value, Traced) else leaf

@@ -26,6 +26,7 @@ class Case:
     complex: bool = False  # also on complex inputs, made from the real ones
     float32: bool = True
     smooth: bool = True  # False: locally constant, derivatives are zero and differences not asked
+    values_only: bool = False  # inputs such as inf and nan, where only the value means anything
 
 
 def case(covers: Any, f: Callable[..., Any], *args: Any, name: str = "", **more: Any) -> None:

@@ -75,6 +75,11 @@ def random_like(xs: Iterable[Any], seed: int) -> tuple[Any, ...]:
     return tuple(map(one, xs))
 
 
+def magnitude(a: Iterable[Any], b: Iterable[Any]) -> float:
+    """⟨|a|, |b|⟩: what rounding in ⟨a, b⟩ is measured by."""
+    return pairing(map(np.abs, a), map(np.abs, b))
+
+
 def pairing(a: Iterable[Any], b: Iterable[Any]) -> float:
     """⟨a, b⟩ without conjugation. Its real part decides: maps such as `conj` are linear over the reals only."""
     return float(sum(np.sum(np.multiply(p, q), dtype=np.result_type(p, q, np.float64)).real for p, q in zip(a, b, strict=True)))
@@ -108,4 +113,5 @@ def assert_same_bits(found: Any, expected: Any, tol: float, what: str) -> None:
         return
     np.testing.assert_array_equal(found, expected, err_msg=what)
     if expected.dtype.kind == "f":
-        np.testing.assert_array_equal(np.signbit(found) & (found == 0), np.signbit(expected) & (expected == 0), err_msg=f"{what}: sign of 0")
+        zeros = [np.signbit(a) & (a == 0) for a in (found, expected)]
+        np.testing.assert_array_equal(*zeros, err_msg=f"{what}: the sign of 0")

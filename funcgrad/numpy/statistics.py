@@ -1,0 +1,177 @@
+"""Means and spreads, also of what `where=` or nan leaves over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Traced, Value, dtype_of, shape_of
+from funcgrad.numpy import reductions
+from funcgrad.numpy.bridge import array
+from funcgrad.numpy.dispatch import implements
+from funcgrad.numpy.reductions import UNSET, axes_of, kept, mask_of
+from funcgrad.ops import reductions as ops
+from funcgrad.ops.elementwise import imag, isnan, logical_and, logical_not, multiply, real, root, square, where
+from funcgrad.ops.shaping import broadcast_to, cast, reshape, transpose
+
+Axes = tuple[int, ...]
+
+# ---- what the mask leaves over; None keeps everything
+
+
+def _counts(mask: Any, shape: tuple[int, ...], axes: Axes) -> Any:
+    return ops.count(shape, axes) if mask is None else ops.sum(broadcast_to(mask, shape=shape), axis=axes)
+
+
+def _masked_sum(a: Value, mask: Any, axes: Axes) -> Value:
+    return ops.sum(a if mask is None else where(mask, a, 0), axis=axes)
+
+
+def _masked_mean(a: Value, mask: Any, axes: Axes) -> Value:
+    total = _masked_sum(a, mask, axes)
+    return cast(total / _counts(mask, shape_of(a), axes), dtype_of(total))
+
+
+def _masked_var(a: Value, mask: Any, axes: Axes, ddof: Any, centre: Any, without_freedom: float) -> Value:
+    """The squared distances from `centre` (by default the mean) per degree of freedom, or per `without_freedom` if there is none."""
+    shape = shape_of(a)
+    apart = a - (ops.keep(_masked_mean(a, mask, axes), shape, axes) if centre is UNSET else array(centre))
+    squares = square(real(apart)) + square(imag(apart)) if dtype_of(apart).kind == "c" else square(apart)
+    total = _masked_sum(squares, mask, axes)
+    freedom = _counts(mask, shape, axes) - ddof
+    return cast(total / where(freedom > 0, freedom, without_freedom), dtype_of(total))
+
+
+def _present(a: Value, mask: Any) -> Any:
+    """What is no nan, within the mask."""
+    present = logical_not(isnan(a))
+    return present if mask is None else logical_and(present, mask)
+
+
+def _freedom(ddof: Any, correction: Any) -> Any:
+    if correction is UNSET:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def _in(a: Any, dtype: Any) -> Value:
+    return array(a) if dtype is None else cast(array(a), np.dtype(dtype))
+
+
+# ---- NumPy's functions
+
+
+@implements(np.mean)
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, *, where: Any = True) -> Value:
+    a = _in(a, dtype)
+    axes = axes_of(a, axis)
+    mask = mask_of(where, a)
+    if mask is None:
+        return kept(ops.mean(a, axis=axes), a, axes, keepdims)
+    wide = cast(a, np.dtype(np.float32)) if dtype is None and dtype_of(a) == np.float16 else a
+    return kept(cast(_masked_mean(wide, mask, axes), dtype_of(a)), a, axes, keepdims)
+
+
+@implements(np.var)
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
+    *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
+) -> Value:  # fmt: skip
+    a, ddof = _in(a, dtype), _freedom(ddof, correction)
+    axes = axes_of(a, axis)
+    mask = mask_of(where, a)
+    plain = mask is None and (mean is UNSET or mean is None)
+    found = ops.var(a, axis=axes, ddof=ddof) if plain else _masked_var(a, mask, axes, ddof, mean, 0.0)
+    return kept(found, a, axes, keepdims)
+
+
+@implements(np.std)
+def std(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
+    *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
+) -> Value:  # fmt: skip
+    return root(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
+
+
+@implements(np.nanmean)
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, *, where: Any = True) -> Value:
+    a = _in(a, dtype)
+    axes = axes_of(a, axis)
+    return kept(_masked_mean(a, _present(a, mask_of(where, a)), axes), a, axes, keepdims)
+
+
+@implements(np.nanvar)
+def nanvar(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
+    *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
+) -> Value:  # fmt: skip
+    a, ddof = _in(a, dtype), _freedom(ddof, correction)
+    axes = axes_of(a, axis)
+    return kept(_masked_var(a, _present(a, mask_of(where, a)), axes, ddof, mean, np.nan), a, axes, keepdims)
+
+
+@implements(np.nanstd)
+def nanstd(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
+    *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
+) -> Value:  # fmt: skip
+    return root(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
+
+
+def _replaced(a: Any, fill: float) -> Value:
+    a = array(a)
+    return where(isnan(a), fill, a)
+
+
+@implements(np.nansum)
+def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+    return reductions.sum(_replaced(a, 0), axis, dtype, None, keepdims, initial, where)
+
+
+@implements(np.nanprod)
+def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+    return reductions.prod(_replaced(a, 1), axis, dtype, None, keepdims, initial, where)
+
+
+# ---- weighted means
+
+
+@implements(np.average)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = UNSET) -> Any:
+    a = array(a)
+    axes = axes_of(a, axis)
+    if weights is None:
+        out = kept(ops.mean(a, axis=axes), a, axes, keepdims)
+        scale = dtype_of(out).type(ops.count(shape_of(a), axes))
+    else:
+        w = _weights(array(weights), a, axis)
+        dtype = np.result_type(dtype_of(a), dtype_of(w), *(["f8"] if dtype_of(a).kind in "biu" else []))
+        w = cast(w, dtype)
+        scale = kept(ops.sum(w, axis=axes_of(w, axis)), w, axes, keepdims)
+        if reductions.any(scale == 0):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        out = kept(ops.sum(multiply(cast(a, dtype), w), axis=axes), a, axes, keepdims) / scale
+    if not returned:
+        return out
+    shape = shape_of(out)
+    if shape_of(scale) != shape:
+        scale = broadcast_to(scale, shape=shape) if isinstance(scale, Traced) else np.broadcast_to(scale, shape).copy()
+    return out, scale
+
+
+def _weights(w: Value, a: Value, axis: Any) -> Value:
+    """The weights with an axis for each of `a`: those of the shape of the averaged axes alone are lined up with them."""
+    shape = shape_of(a)
+    if shape_of(w) == shape:
+        return w
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    n = len(shape)
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, n, argname="axis")
+    if shape_of(w) != tuple([shape[i] for i in axes]):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    w = transpose(w, axes=tuple([int(k) - len(axes) for k in np.argsort(axes)]))
+    return reshape(w, shape=tuple([size if i in axes else 1 for i, size in enumerate(shape)]))

@@ -1,0 +1,132 @@
+"""The derivatives of the determinant, a polynomial: right for singular matrices too.
+
+With A = U S Vᴴ, each derivative of |A| is |U| |Vᴴ| times one of the nearly diagonal S, in products of singular values that leave
+some out, so nothing is divided by one that may be zero. Where A is well conditioned the inverse gives the same, faster.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Spec, Value
+from funcgrad.ops.contraction import column, matmul, swap
+from funcgrad.ops.kinds import differentiable, semilinear
+from funcgrad.ops.reductions import sum
+from funcgrad.ops.shaping import cast
+
+Matrix = np.ndarray[Any, Any]
+
+
+def trace_of_product(x: Value, y: Value) -> Value:
+    """tr(x y)."""
+    return sum(swap(x) * y, axis=(-2, -1))
+
+
+def _well_conditioned_inverse(a: Matrix) -> Matrix | None:
+    """The inverse, unless it would lose more than a quarter of the digits in some matrix of the stack."""
+    try:
+        inverse = np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return None
+    condition = np.linalg.norm(a, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1))
+    return None if np.any(condition > np.finfo(a.dtype).eps ** -0.25) else inverse
+
+
+def _svd(a: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """U, S, Vᴴ and the determinant of the rotations, as a stack of 1×1 matrices."""
+    u, s, vh = np.linalg.svd(a)
+    return u, s, vh, (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+
+
+def _products_of_others(s: Matrix) -> Matrix:
+    """For each element along the last axis, the product of all others."""
+    before, after = np.ones_like(s), np.ones_like(s)
+    np.cumprod(s[..., :-1], axis=-1, out=before[..., 1:])
+    np.cumprod(s[..., :0:-1], axis=-1, out=after[..., -2::-1])
+    return before * after
+
+
+def _products_without_two(s: Matrix) -> Matrix:
+    """At i, j the product of all elements but the i-th and the j-th; 0 on the diagonal."""
+    eye = np.eye(s.shape[-1], dtype=bool)
+    return np.where(eye, 0, _products_of_others(np.where(eye, 1, s[..., None, :])))
+
+
+def _transposed(x: Matrix) -> Matrix:
+    return np.swapaxes(x, -1, -2)
+
+
+# ---- first derivative
+
+
+def _cofactors(a: Matrix) -> Matrix:
+    if not a.size:
+        return np.zeros_like(a)
+    inverse = _well_conditioned_inverse(a)
+    if inverse is not None:
+        return np.linalg.det(a)[..., None, None] * _transposed(inverse)
+    u, s, vh, rotations = _svd(a)
+    return np.conj(u * _products_of_others(s)[..., None, :] @ vh) * rotations
+
+
+def _cofactors_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
+    return second_cofactors(args[0], tangents[0])
+
+
+def _cofactors_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
+    """A second derivative is symmetric."""
+    return (second_cofactors(args[0], ct),)
+
+
+cofactors = differentiable("cofactors", _cofactors, _cofactors_tangent, _cofactors_back)
+"""The derivative of |A| by each element of A."""
+
+# ---- second derivative. On S, with P the products without two, that of the cofactors along M is
+# -P_ij M_ji beside the diagonal and Σ_k P_ik M_kk on it.
+
+
+def _second_cofactors(a: Matrix, b: Matrix) -> Matrix:
+    if not a.size:
+        return np.zeros_like(b)
+    inverse = _well_conditioned_inverse(a)
+    if inverse is not None:
+        product = inverse @ b
+        rate = np.trace(product, axis1=-2, axis2=-1)[..., None, None]
+        return np.linalg.det(a)[..., None, None] * _transposed(rate * inverse - product @ inverse)
+    u, s, vh, rotations = _svd(a)
+    others = _products_without_two(s)
+    m = np.conj(_transposed(u)) @ b @ np.conj(_transposed(vh))
+    made = -others * _transposed(m)
+    diagonal = np.arange(s.shape[-1])
+    made[..., diagonal, diagonal] = (others @ np.diagonal(m, 0, -2, -1)[..., None])[..., 0]
+    return np.conj(u) @ made @ np.conj(vh) * rotations
+
+
+def _second_back(ct: Value, a: Value, b: Spec) -> Value:
+    return cast(second_cofactors(a, ct), b.dtype)
+
+
+# With X = A⁻¹ the second derivative is |A| (tr(X B) X - X B X)ᵀ, and dX = -X dA X. The third needs an invertible matrix.
+
+
+def _second_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[Value, Value]) -> Value:
+    from funcgrad.ops.linalg import det, inv
+
+    a, b = args
+    x = inv(a)
+    xb, xa = matmul(x, b), matmul(x, tangents[0])
+    xax = matmul(xa, x)
+    trace = lambda y: column(column(y))
+    turned = (
+        matmul(matmul(xb, xa), x)
+        + matmul(matmul(xa, xb), x)
+        - trace(trace_of_product(xb, xa)) * x
+        - trace(trace_of_product(x, b)) * xax
+    )
+    return trace(trace_of_product(x, tangents[0])) * out + trace(det(a)) * swap(turned)
+
+
+second_cofactors = semilinear("second_cofactors", _second_cofactors, _second_back, _second_tangent)
+"""The derivative of the cofactors of A along B."""

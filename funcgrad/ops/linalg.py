@@ -1,0 +1,107 @@
+"""Linear algebra: solve, inverse, determinants, Cholesky factors, of matrices and stacks of them.
+
+Derivations: M. Giles, An extended collection of matrix derivative results (2008); I. Murray, Differentiation of the
+Cholesky decomposition (2016). Nothing is conjugated in a transpose.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Spec, Value, dtype_of, shape_of
+from funcgrad.ops.contraction import column, dot, fit, matmul, swap
+from funcgrad.ops.determinant import cofactors, trace_of_product
+from funcgrad.ops.elementwise import conjugate, imag, real
+from funcgrad.ops.kinds import differentiable, semilinear
+from funcgrad.ops.shaping import cast
+
+# ---- x = A⁻¹ b (Giles 2.3.1): A dx + dA x = db
+
+
+def _solve_back(ct: Value, a: Value, b: Spec) -> Value:
+    """A⁻ᵀ ct."""
+    return cast(fit(solve(swap(a), ct), b.shape), b.dtype)
+
+
+def _solve_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[Value, Value]) -> Value:
+    product = dot if len(shape_of(out)) <= 2 and len(shape_of(args[0])) == 2 else matmul
+    return -solve(args[0], product(tangents[0], out))
+
+
+solve = semilinear("solve", lambda a, b: np.linalg.solve(a, b), _solve_back, _solve_tangent)
+"""`b` has one axis only where `a` is one matrix."""
+
+# ---- C = A⁻¹ (Giles 2.2.3): dC = -C dA C
+
+
+def _inv_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
+    return -matmul(matmul(out, tangents[0]), out)
+
+
+def _inv_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
+    turned = swap(out)
+    return (-matmul(matmul(turned, ct), turned),)
+
+
+inv = differentiable("inv", lambda a: np.linalg.inv(a), _inv_tangent, _inv_back)
+
+# ---- |A| (Giles 2.2.4): d|A| = tr(adj(A) dA). The adjugate exists where A⁻¹ does not.
+
+
+def _det_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
+    return trace_of_product(swap(cofactors(args[0])), tangents[0])
+
+
+def _det_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
+    return (column(column(ct)) * cofactors(args[0]),)
+
+
+det = differentiable("det", lambda a: np.linalg.det(a), _det_tangent, _det_back)
+
+# ---- |A| = s exp(l): dl + ds / s = tr(A⁻¹ dA), of which dl is the real part and ds / s the imaginary one
+
+
+def _slogdet_tangent(out: tuple[Value, Value], args: tuple[Value], tangents: tuple[Value]) -> tuple[Value | None, Value]:
+    rate = trace_of_product(inv(args[0]), tangents[0])
+    if dtype_of(out[0]).kind != "c":
+        return None, rate
+    return out[0] * (1j * imag(rate)), real(rate)
+
+
+slogdet = differentiable("slogdet", lambda a: tuple(np.linalg.slogdet(a)), _slogdet_tangent)
+"""The sign and the logarithm of the absolute value of a determinant."""
+
+# ---- A = L Lᴴ (Murray eq. 8): dL = L Φ(L⁻¹ dA L⁻ᴴ), where Φ takes the lower triangle and halves the diagonal.
+# LAPACK reads one triangle of A; the derivative is that of a function of the symmetric part, (A + Aᴴ) / 2.
+
+
+def _lower_half(x: Value) -> Value:
+    n, real_type = shape_of(x)[-1], np.finfo(dtype_of(x)).dtype
+    return x * (np.tri(n, dtype=real_type) - np.eye(n, dtype=real_type) / 2)
+
+
+def _adjoint(x: Value) -> Value:
+    return swap(conjugate(x)) if dtype_of(x).kind == "c" else swap(x)
+
+
+def _symmetric_part(x: Value) -> Value:
+    return (x + _adjoint(x)) / 2
+
+
+def _cholesky_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
+    inverse = inv(out)
+    return matmul(out, _lower_half(matmul(matmul(inverse, _symmetric_part(tangents[0])), _adjoint(inverse))))
+
+
+def _cholesky_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
+    """(Murray eq. 10) L⁻ᵀ Φ(Lᵀ ct) L⁻¹, with the conjugates that a transpose of the tangent leaves."""
+    inverse = inv(out)
+    middle = _lower_half(matmul(swap(out), ct))
+    right = conjugate(inverse) if dtype_of(inverse).kind == "c" else inverse
+    return (_symmetric_part(matmul(matmul(swap(inverse), middle), right)),)
+
+
+cholesky = differentiable("cholesky", lambda a: np.linalg.cholesky(a), _cholesky_tangent, _cholesky_back)
+"""The lower factor; its upper triangle is exactly zero."""

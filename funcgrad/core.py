@@ -122,7 +122,11 @@ def bind(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
 
 def shape_of(x: Value) -> tuple[int, ...]:
     """The shape of a value; that of a tracer is known without asking anyone."""
-    return x._shape if isinstance(x, Traced) else x.shape if isinstance(x, (np.ndarray, np.generic)) else np.shape(x)
+    if isinstance(x, Traced):
+        return x._shape
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.shape
+    return x._array.shape if isinstance(x, Frozen) else np.shape(x)
 
 
 def dtype_of(x: Value) -> np.dtype[Any]:

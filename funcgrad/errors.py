@@ -128,8 +128,10 @@ class NotRecordedError(FuncgradError, TypeError):
     """`backward` of something that is no value of the tape."""
 
     def __init__(self, what: str, transformation: str = "") -> None:
-        rule = f"Differentiate with {transformation} alone, or take `backward` of a loss whose Var is made inside." if transformation else ""
-        super().__init__(f"backward: got {what}, which the tape has not recorded. {rule or 'Compute the loss from a `fg.Var`.'}")
+        instead = "Compute the loss from a `fg.Var`."
+        if transformation:
+            instead = f"Use {transformation} alone, or make the Var inside the function."
+        super().__init__(f"backward: got {what}, which the tape has not recorded. {instead}")
 
 
 class NoGradientError(FuncgradError, KeyError):

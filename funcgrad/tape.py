@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -17,11 +17,11 @@ import numpy as np
 from funcgrad import errors, pytree
 from funcgrad.core import Label, Traced, Value, dtype_of, ground, shape_of, tick
 from funcgrad.numpy.bridge import bare
-from funcgrad.ops.shaping import cast, dense
-from funcgrad.tensor import Tensor, of_fresh, summary, user_frame
+from funcgrad.ops.shaping import cast
+from funcgrad.tensor import Tensor, summary, user_frame
 from funcgrad.transforms import doors
 from funcgrad.transforms.derivatives import pull_back
-from funcgrad.transforms.linearize import Linearize, LinTracer, Node, accumulate, discover
+from funcgrad.transforms.linearize import Linearize, LinTracer, Node, discover
 
 Id = tuple[str, int]
 """A random token of the process and a count: unique across pickles."""
@@ -41,7 +41,7 @@ class Tape(Linearize):
         return backward(x, ct)
 
 
-_TAPE = Tape(Label("the tape", "", "", 0))
+_TAPE = Tape(Label("backward", "loss", "", 0))
 """The tape of every Var made of plain numbers: older than every other interpreter."""
 
 _count = itertools.count(1).__next__
@@ -86,8 +86,9 @@ class Var(Tensor):
         if isinstance(value, Traced):
             function, place = user_frame()
             filename, _, line = place.rpartition(":")
-            tape = Tape(Label("the tape of a Var", function, filename, int(line)))
-        _be(self, tape, _Birth((_token, _count()), name, value))
+            tape = Tape(Label("backward", function, filename, int(line)))
+        birth = _Birth((_token, _count()), name, value)
+        object.__setattr__(self, "_array", tape.trace(value, (tick(), None, None, None, birth)))
 
     id = property(lambda self: self._birth.id, doc="What `Gradients` know it by.")
     name = property(lambda self: self._birth.name, doc="What people know it by.")
@@ -112,7 +113,8 @@ class Var(Tensor):
         return backward(self, ct)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self._array.__array__(dtype, copy)
+        tracer: Any = self._array
+        return tracer.__array__(dtype, copy)
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
@@ -123,15 +125,16 @@ class Var(Tensor):
         return _restored, (birth.id, birth.name, birth.value)
 
 
-def _be(var: Var, tape: Tape, birth: _Birth) -> None:
-    object.__setattr__(var, "_array", tape.trace(birth.value, (tick(), None, None, None, birth)))
+def _born(tape: Tape, node: Node) -> Var:
+    """The Var that a node began with: the same in everything but the Python object."""
+    var = object.__new__(Var)
+    object.__setattr__(var, "_array", tape.trace(node[4].value, node))
+    return var
 
 
 def _restored(id: Id, name: str | None, value: Value) -> Var:
-    """The same Var, out of a pickle."""
-    var = object.__new__(Var)
-    _be(var, _TAPE, _Birth(id, name, _frozen(value)))
-    return var
+    """A Var out of a pickle."""
+    return _born(_TAPE, (tick(), None, None, None, _Birth(id, name, _frozen(value))))
 
 
 def _value_of(data: Any) -> Value:
@@ -170,7 +173,7 @@ class Gradients(Mapping[Var, Any]):
         object.__setattr__(self, "_found", {var.id: g for var, g in pairs})
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise errors.FrozenError("grads.name = v", "Use `{v: f(grads[v]) …}`.")
+        raise errors.FrozenError("grads.x = v", "Make new gradients: `fg.tree.map(f, grads)`.")
 
     def __getitem__(self, var: Var) -> Any:
         if not isinstance(var, Var):
@@ -218,11 +221,7 @@ def backward(y: Any, ct: Any = None) -> Gradients:
     >>> backward(np.sum(x**2))[x]
     Tensor([2., 4.], float64, [2])
     """
-    loss = bare(y)
-    if not isinstance(loss, Traced):
-        raise errors.NotRecordedError(doors.describe(y))
-    if not (type(loss) is LinTracer and isinstance(loss._main, Tape)):
-        return loss._main.backward(loss, ct)
+    loss = _recorded(y)
     seed = _seed(loss, ct)
     births = sorted([node for node in discover([loss._node]).values() if node[1] is node[2] is None])
     doors.hold_collector()
@@ -231,3 +230,62 @@ def backward(y: Any, ct: Any = None) -> Gradients:
     finally:
         doors.release_collector()
     return _gradients(loss._main, births, found)
+
+
+def _recorded(y: Any) -> Any:
+    """The tracer of a tape that `y` is."""
+    loss = bare(y)
+    if not isinstance(loss, Traced):
+        raise errors.NotRecordedError(doors.describe(y))
+    if not isinstance(loss._main, Tape):
+        loss._main.backward(loss, None)  # which raises
+    return loss
+
+
+def _seed(loss: LinTracer, ct: Any) -> Value:
+    """The cotangent that a walk begins with."""
+    if ct is not None:
+        ct = bare(ct)
+        if isinstance(ct, Traced) and ct._main is loss._main:
+            rule = "the cotangent is recorded on the same tape. Second derivatives are taken by `fg.grad` of `fg.grad`, or `fg.hvp`."
+            raise errors.ArgumentError("backward", rule)
+        return doors.beside(loss._main.label, "cotangent", ct, loss, lambda: "the loss")
+    if loss._shape:
+        instead = "Reduce it (`.sum()`), or pass its cotangent: `fg.backward(y, ct)`."
+        raise errors.OutputError("backward", "the loss must be a scalar", doors.describe(loss), instead)
+    if loss._dtype.kind == "c":
+        instead = "Take its `.real` or `abs`, or pass its cotangent: `fg.backward(y, ct)`."
+        raise errors.OutputError("backward", "the loss must be real", doors.describe(loss), instead)
+    return loss._dtype.type(1)
+
+
+def _gradients(tape: Tape, births: Sequence[Node], found: Sequence[Value | None]) -> Gradients:
+    """What came out at each Var; two nodes have one id where a Var met its unpickled self, and add up."""
+    totals: dict[Id, tuple[Var, Value | None]] = {}
+    for node, g in zip(births, found, strict=True):
+        var, before = totals.get(node[4].id) or (_born(tape, node), None)
+        totals[var.id] = var, g if before is None else before if g is None else before + g
+    return Gradients([(var, doors.leave_like(g, var)) for var, g in totals.values()])
+
+
+@attrs.frozen(eq=False)
+class _Ids:
+    """The static part of `Gradients` as a pytree: compared by the ids of the Vars, never by their values."""
+
+    vars: tuple[Var, ...]
+
+    def _ids(self) -> tuple[Id, ...]:
+        return tuple([var.id for var in self.vars])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Ids) and self._ids() == other._ids()
+
+    def __hash__(self) -> int:
+        return hash(self._ids())
+
+
+pytree.register(
+    Gradients,
+    lambda grads: (grads.values(), _Ids(tuple(grads))),
+    lambda ids, leaves: Gradients(zip(ids.vars, leaves, strict=True)),
+)

@@ -341,9 +341,8 @@ class Update:
     index: Any
 
     def _do(self, how: str, v: Any) -> Any:
-        x, index, v = self.x, bare(self.index), bare(v)
-        traced = isinstance(x, Traced)
-        return updated(how, x if traced else x._array, index, v) if traced or isinstance(v, Traced) else wrap(updated(how, x._array, index, v))
+        x = self.x
+        return wrap(updated(how, x if isinstance(x, Traced) else x._array, bare(self.index), bare(v)))
 
     def set(self, v: Any) -> Any:
         """`v` in place of what is there; written twice, the last one stays."""
@@ -358,11 +357,11 @@ class Update:
         return self._do("multiply", v)
 
     def min(self, v: Any) -> Any:
-        """The smaller of what is there and `v`."""
+        """The smallest of what is there and every `v` that goes there; ties share the derivative equally."""
         return self._do("min", v)
 
     def max(self, v: Any) -> Any:
-        """The larger of what is there and `v`."""
+        """The largest of what is there and every `v` that goes there; ties share the derivative equally."""
         return self._do("max", v)
 
     def get(self) -> Any:

@@ -28,6 +28,8 @@ from funcgrad.errors import (
     UnregisteredContainerError,
     UnsetFieldError,
 )
+from funcgrad.pytree import memory
+from funcgrad.pytree.walk import open_node
 
 
 class Point(NamedTuple):
@@ -136,12 +138,12 @@ def test_round_trip(tree: Any) -> None:
 def test_generated_code_agrees_with_the_slow_path(tree: Any) -> None:
     """The slow path is the oracle: same leaves, same structure in every respect, same rebuilt tree."""
     oracle: list[Any] = []
-    expected = pytree._open(tree, oracle, None)
+    expected = open_node(tree, oracle, None)
     for leaves, treedef in twice_and_again(tree):
         assert [id(x) for x in leaves] == [id(x) for x in oracle]
         assert treedef == expected
         assert repr(treedef) == repr(expected)
-        assert treedef.unflatten(leaves) == pytree._close(expected, iter(oracle))
+        assert treedef.unflatten(leaves) == expected._close(iter(oracle))
 
 
 @given(trees)
@@ -495,9 +497,9 @@ def test_caches_are_bounded_and_keep_no_arrays() -> None:
         tree = {f"key{i}": type(f"C{i}", (), {})()}, [i] * (i % 50)
         assert pytree.map(lambda x: x, tree) == tree
         twice_and_again(tree)
-    assert len(pytree._COMPILED) <= len(pytree._SEEN) <= pytree._MAX_BUCKETS
-    assert max(len(bucket) for bucket in pytree._SEEN.values()) <= pytree._MAX_BUCKET
-    assert len(pytree._LEAVES) <= pytree._MAX_CLASSES
+    assert len(memory.COMPILED) <= len(memory.SEEN) <= memory.MAX_BUCKETS
+    assert max(len(bucket) for bucket in memory.SEEN.values()) <= memory.MAX_BUCKET
+    assert len(memory.LEAVES) <= memory.MAX_CLASSES
     array = np.ones(3)
     gone = weakref.ref(array)
     twice_and_again([Plain(array, 1, act=array), array])
@@ -524,7 +526,7 @@ def test_threads() -> None:
                 leaves, treedef = pytree.flatten(tree)
                 assert treedef.unflatten(leaves) == tree
                 if i % 50 == 0:
-                    pytree._forget()
+                    memory.forget()
         except BaseException as failure:
             failures.append(failure)
 
@@ -541,4 +543,4 @@ def test_generated_source_reads_like_the_tree() -> None:
     treedef = pytree.structure({"l1": {"W": 1, "b": [2, None]}, "l2": Frozen(3)})
     expected = "def generated(leaves):\n    (x0, x1, x2) = leaves\n"
     expected += "    return {_key_l1: {_key_W: x0, _key_b: [x1, None]}, _key_l2: _Frozen(x2, _static)}\n"
-    assert pytree._unflatten_source(treedef).text == expected
+    assert treedef._unflatten_source().text == expected

@@ -13,7 +13,7 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.shaping import dummy, negative_axis, reverse_axes
 from funcgrad.ops import shaping as ops
-from funcgrad.ops.reductions import reverse
+from funcgrad.ops.cumulative import reverse
 
 
 def permuted(a: Value, axes: Any) -> Value:
@@ -51,7 +51,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Value:
     a = array(a)
     n = len(shape_of(a))
     order = list(range(n))
-    i, j = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
+    i, j = normalize_axis_index(axis1, n, "axis1"), normalize_axis_index(axis2, n, "axis2")
     order[i], order[j] = j, i
     return permuted(a, order)
 

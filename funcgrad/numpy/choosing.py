@@ -12,7 +12,7 @@ from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
 from funcgrad.ops import elementwise as ops
-from funcgrad.ops.indexing import nonzero
+from funcgrad.ops.indexing import getitem, nonzero
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.shaping import broadcast_to, cast
 
@@ -82,7 +82,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Value:
     out = broadcast_to(cast(choices[-1], dtype), shape=shape)
     for c, choice in zip(reversed(conditions), reversed(choices[:-1]), strict=True):
         out = ops.where(c, cast(choice, dtype), out)
-    return out
+    return out if shape else getitem(out, index=(...,))  # NumPy gives a 0-d array
 
 
 def _choices(i: Any, *, size: int, mode: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.core import Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array
@@ -31,10 +32,10 @@ def flat(x: Value) -> Value:
     return x if len(shape) == 1 else reshape(x, shape=(int(np.prod(shape, dtype=int)),))
 
 
-def moved(x: Value, source: int, target: int) -> Value:
+def moved(x: Value, source: int, target: int, name: str) -> Value:
     """`x` with one axis moved; raises NumPy's AxisError."""
     n = len(shape_of(x))
-    source, target = (np.lib.array_utils.normalize_axis_index(axis, n) for axis in (source, target))
+    source, target = (normalize_axis_index(axis, n, name) for axis in (source, target))
     if source == target:
         return x
     order = [i for i in range(-n, 0) if i != source - n]
@@ -100,7 +101,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Value:
         raise ValueError("duplicate axes are not allowed in tensordot")
     if len(mine) != len(theirs) or any(shape_of(a)[i] != shape_of(b)[j] for i, j in zip(mine, theirs, strict=True)):
         raise ValueError("shape-mismatch for sum")
-    return ops.tensordot(a, b, contract=(tuple([i % n - n for i in mine]), tuple([j % m - m for j in theirs])))
+    out = ops.tensordot(a, b, contract=(tuple([i % n - n for i in mine]), tuple([j % m - m for j in theirs])))
+    return out if shape_of(out) else reshape(out, shape=())  # an array where other sums give a number
 
 
 # ---- the generalised ufuncs: matmul, vecdot, matvec, vecmat
@@ -128,14 +130,14 @@ def _with_axes(product: Callable[[Value, Value], Value], cores: tuple[int, int, 
 
 def _to_end(x: Value, axes: tuple[int, ...]) -> Value:
     n = len(shape_of(x))
-    last = [np.lib.array_utils.normalize_axis_index(a, n) - n for a in axes]
+    last = [normalize_axis_index(a, n) - n for a in axes]
     order = (*[i for i in range(-n, 0) if i not in last], *last)
     return x if order == tuple(range(-n, 0)) else transpose(x, axes=order)
 
 
 def _from_end(x: Value, axes: tuple[int, ...]) -> Value:
     n = len(shape_of(x))
-    places = [np.lib.array_utils.normalize_axis_index(a, n) for a in axes]
+    places = [normalize_axis_index(a, n) for a in axes]
     rest, last = iter(range(-n, -len(places))), dict(zip(places, range(-len(places), 0), strict=True))
     order = tuple([last[i] if i in last else next(rest) for i in range(n)])
     return x if order == tuple(range(-n, 0)) else transpose(x, axes=order)
@@ -193,12 +195,12 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     a, b = operand(a), operand(b)
     if not shape_of(a) or not shape_of(b):
         raise ValueError("At least one array has zero dimension")
-    a, b = moved(a, axisa, -1), moved(b, axisb, -1)
+    a, b = moved(a, axisa, -1, "axisa"), moved(b, axisb, -1, "axisb")
     sizes = shape_of(a)[-1], shape_of(b)[-1]
     if not {*sizes} <= {2, 3}:
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     out = ops.cross(_in_space(a), _in_space(b))
-    return _without(window(out, axis=-1, start=2, stop=3), -1) if sizes == (2, 2) else moved(out, -1, axisc)
+    return _without(window(out, axis=-1, start=2, stop=3), -1) if sizes == (2, 2) else moved(out, -1, axisc, "axisc")
 
 
 def _in_space(x: Value) -> Value:

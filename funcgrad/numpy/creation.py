@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from operator import index
 from typing import Any
@@ -12,7 +13,7 @@ from funcgrad.core import Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.axes import moveaxis
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
-from funcgrad.numpy.shaping import broadcast_arrays, expand_dims, sizes
+from funcgrad.numpy.shaping import broadcast_arrays, expand_dims, sizes, with_rank
 from funcgrad.ops import shaping as ops
 from funcgrad.ops.elementwise import floor, log10, power, sign, where
 
@@ -35,12 +36,16 @@ def ones_like(a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, sh
 
 
 @implements(np.empty_like)
-def empty_like(prototype: Any, /, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None) -> Value:
+def empty_like(
+    prototype: Any, /, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None
+) -> Value:
     return np.empty(*_like(prototype, dtype, shape))
 
 
 @implements(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None) -> Value:
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None
+) -> Value:
     shape, dtype = _like(a, dtype, shape)
     return ops.broadcast_to(ops.cast(array(fill_value), dtype), shape=shape)
 
@@ -67,7 +72,15 @@ def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Va
 
 @implements(np.linspace)
 def linspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: Any = True, retstep: Any = False, dtype: Any = None, axis: Any = 0, *, device: Any = None
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: Any = True,
+    retstep: Any = False,
+    dtype: Any = None,
+    axis: Any = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     num, start, stop = index(num), array(start), array(stop)
     if num < 0:
@@ -97,7 +110,7 @@ def logspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, base: A
     start, stop, base = array(start), array(stop), array(base)
     if shape_of(base):
         n = len(np.broadcast_shapes(shape_of(start), shape_of(stop), shape_of(base)))
-        start, stop, base = [x if len(shape_of(x)) == n else ops.reshape(x, shape=(1,) * (n - len(shape_of(x))) + shape_of(x)) for x in (start, stop, base)]
+        start, stop, base = [with_rank(x, n) for x in (start, stop, base)]
         base = expand_dims(base, axis)
     y = power(base, linspace(start, stop, num=num, endpoint=endpoint, axis=axis))
     return y if dtype is None else ops.cast(y, np.dtype(dtype))
@@ -130,8 +143,7 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
     if indexing == "xy" and n > 1:
         places[0], places[1] = 1, 0
     xs = [array(x) for x in xi]
-    axes = [ops.reshape(x, shape=(1,) * i + (int(np.prod(shape_of(x), dtype=int)),) + (1,) * (n - i - 1)) for x, i in zip(xs, places, strict=True)]
+    shapes = [(1,) * i + (math.prod(shape_of(x)),) + (1,) * (n - i - 1) for x, i in zip(xs, places, strict=True)]
+    axes = [ops.reshape(x, shape=shape) for x, shape in zip(xs, shapes, strict=True)]
     out = axes if sparse else broadcast_arrays(*axes)
     return tuple(out) if copy else out
-
-

@@ -71,7 +71,8 @@ def _read(subscripts: str, shapes: Shapes) -> tuple[list[str], str]:
     terms = [t.replace("...", hidden[len(hidden) - n :]) for t, n in zip(terms, under, strict=True)]
     if arrow and hidden and "..." not in out:
         raise ValueError(
-            "output has more dimensions than subscripts given in einstein sum, but no '...' ellipsis provided to broadcast the extra dimensions."
+            "output has more dimensions than subscripts given in einstein sum, "
+            "but no '...' ellipsis provided to broadcast the extra dimensions."
         )
     if not arrow:
         letters = "".join(terms)
@@ -126,8 +127,11 @@ def _steps(subscripts: str, shapes: Shapes, optimize: Any) -> tuple[Step, ...]:
 
 def _path(subscripts: str, shapes: Shapes, optimize: Any) -> list[tuple[int, ...]]:
     """Checks the subscripts; two at a time, in a good order, also where NumPy would take all operands at once."""
-    how = "greedy" if optimize is False or optimize is True else list(optimize) if type(optimize) is tuple and optimize[0] == "einsum_path" else optimize
-    return np.einsum_path(subscripts, *[np.broadcast_to(0.0, s) for s in shapes], optimize=how)[0][1:]
+    how = "greedy" if optimize is False or optimize is True else optimize
+    if type(how) is tuple and how[0] == "einsum_path":
+        how = list(how)
+    found: list[Any] = np.einsum_path(subscripts, *[np.broadcast_to(0.0, s) for s in shapes], optimize=how)[0]
+    return found[1:]
 
 
 class Plan:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Traced, Value, shape_of
-from funcgrad.numpy.bridge import array
+from funcgrad.numpy.bridge import array, has_traced
 from funcgrad.numpy.dispatch import implements
 from funcgrad.ops import indexing as ops
 from funcgrad.ops.indexing import Index, Slot, gather, getitem
@@ -88,7 +88,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = "
     if mode not in ("raise", "wrap", "clip"):
         np.take(np.zeros(1), 0, mode=mode)  # raises
     axis = negative_axis(a, axis)
-    i = positions(array(indices), size=shape_of(a)[axis], mode=mode)
+    # NumPy makes ints of what stands in lists, also of empty ones, and refuses arrays of floats.
+    i = np.asarray(indices, np.intp) if isinstance(indices, (list, tuple)) and not has_traced(indices) else array(indices)
+    i = positions(i, size=shape_of(a)[axis], mode=mode)
     return getitem(a, i, index=along(a, axis, Slot(0)))
 
 
@@ -134,4 +136,3 @@ def argwhere(a: Any) -> Any:
 
 
 argwhere_of = constant(np.argwhere)
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from operator import index
@@ -12,14 +13,14 @@ import numpy as np
 from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
-from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, dummy, negative_axis, ravel
+from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, dummy, negative_axis, ravel, with_rank
 from funcgrad.ops import shaping as ops
 from funcgrad.ops.shaping import astype
 
 # ---- joining
 
 
-def _parts(arrays: Any, dtype: Any, casting: str) -> list[Value]:
+def _parts(arrays: Any, dtype: Any, casting: Any) -> list[Value]:
     """The operands; where a dtype is asked for, in that dtype."""
     if type(arrays) is list or type(arrays) is tuple:
         parts = [array(a) if type(a) is list or type(a) is tuple else a for a in arrays]
@@ -28,14 +29,14 @@ def _parts(arrays: Any, dtype: Any, casting: str) -> list[Value]:
     return parts if dtype is None and casting == "same_kind" else _casted(parts, dtype, casting)
 
 
-def _casted(parts: list[Value], dtype: Any, casting: str) -> list[Value]:
+def _casted(parts: list[Value], dtype: Any, casting: Any) -> list[Value]:
     # NumPy says on empty arrays whether it allows that, and what the dtype will be.
     dtype = np.concatenate([np.empty(0, dtype_of(p)) for p in parts], dtype=dtype, casting=casting).dtype
     return [p if dtype_of(p) == dtype else astype(p, dtype=dtype) for p in parts]
 
 
 @implements(np.concatenate)
-def concatenate(arrays: Any, /, axis: Any = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Value:
+def concatenate(arrays: Any, /, axis: Any = 0, out: None = None, *, dtype: Any = None, casting: Any = "same_kind") -> Value:
     parts = _parts(arrays, dtype, casting)
     if axis is None:
         return ops.concatenate(*[ravel(p) for p in parts], axis=-1)
@@ -46,7 +47,7 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: None = None, *, dtype: Any =
 
 
 @implements(np.stack)
-def stack(arrays: Any, axis: Any = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Value:
+def stack(arrays: Any, axis: Any = 0, out: None = None, *, dtype: Any = None, casting: Any = "same_kind") -> Value:
     parts = _parts(arrays, dtype, casting)
     n = len(shape_of(parts[0])) + 1
     return ops.stack(*parts, axis=-n if axis == 0 else negative_axis(axis, n))
@@ -57,12 +58,12 @@ def _joined(parts: list[Value], axis: int) -> Value:
 
 
 @implements(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Value:
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Value:
     return _joined([atleast_2d(p) for p in _parts(tup, dtype, casting)], 0)
 
 
 @implements(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Value:
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Value:
     parts = [atleast_1d(p) for p in _parts(tup, dtype, casting)]
     return _joined(parts, 0 if len(shape_of(parts[0])) == 1 else 1)
 
@@ -100,7 +101,7 @@ def block(arrays: Any) -> Value:
 def _depth(arrays: Any) -> int:
     """How deep the lists nest, which must be the same everywhere."""
     if isinstance(arrays, tuple):
-        raise TypeError("arrays is a tuple. Only lists can be used to arrange blocks, and np.block does not allow implicit conversion from tuple to ndarray.")
+        raise TypeError("arrays is a tuple. Only lists can be used to arrange blocks: np.block does not take tuples for arrays.")
     if not isinstance(arrays, list):
         return 0
     if not arrays:
@@ -118,14 +119,13 @@ def _largest(arrays: Any) -> int:
 def _assembled(arrays: Any, depth: int, ndim: int) -> Value:
     if depth:
         return ops.concatenate(*[_assembled(a, depth - 1, ndim) for a in arrays], axis=-depth)
-    shape = shape_of(arrays)
-    return arrays if len(shape) == ndim else ops.reshape(arrays, shape=(1,) * (ndim - len(shape)) + shape)
+    return with_rank(arrays, ndim)
 
 
 # ---- taking apart
 
 
-@implements(np.unstack)
+@implements(*[f for f in [getattr(np, "unstack", None)] if f])  # from NumPy 2.1 on
 def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Value, ...]:
     x = array(x)
     n = len(shape_of(x))
@@ -156,7 +156,7 @@ def _cut(ary: Value, points: list[int], axis: int) -> list[Value]:
     """Slices between the points, which may be negative, beyond the end, or go back."""
     n = shape_of(ary)[axis]
     ranges = [range(n)[a:b] for a, b in zip([0, *points], [*points, n], strict=True)]
-    if all(r.stop == s.start for r, s in zip(ranges, ranges[1:], strict=False)) and all(r.start <= r.stop for r in ranges):
+    if all(r.stop == s.start for r, s in itertools.pairwise(ranges)) and all(r.start <= r.stop for r in ranges):
         return _pieces(ary, [len(r) for r in ranges], axis)
     return [ops.window(ary, axis=axis, start=r.start, stop=r.start + len(r)) for r in ranges]
 

@@ -124,3 +124,19 @@ def unique_all(x: Any) -> Any:
     values, (indices, inverse, counts) = _unique(x, None, False)
     return np.unique_all(np.zeros(0))._replace(values=values, indices=indices, inverse_indices=inverse, counts=counts)
 
+
+@implements(np.unique_counts)
+def unique_counts(x: Any) -> Any:
+    values, (_, _, counts) = _unique(x, None, False)
+    return np.unique_counts(np.zeros(0))._replace(values=values, counts=counts)
+
+
+@implements(np.unique_inverse)
+def unique_inverse(x: Any) -> Any:
+    values, (_, inverse, _) = _unique(x, None, False)
+    return np.unique_inverse(np.zeros(0))._replace(values=values, inverse_indices=inverse)
+
+
+@implements(np.unique_values)
+def unique_values(x: Any) -> Any:
+    return _unique(x, None, False)[0]

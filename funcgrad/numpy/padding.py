@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from funcgrad import errors
 from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.axes import flip, moveaxis
 from funcgrad.numpy.bridge import array
-from funcgrad.numpy.creation import linspace
+from funcgrad.numpy.creation import copy, linspace
 from funcgrad.numpy.dispatch import FUNCTIONS, implements
 from funcgrad.numpy.repeating import gathered
 from funcgrad.numpy.shaping import broadcast_to
@@ -34,7 +35,7 @@ _KEYWORDS = {
     "reflect": "reflect_type",
     "symmetric": "reflect_type",
 }
-_STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
+_STATISTICS: dict[str, Callable[..., Any]] = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
 
 
 @implements(np.pad)
@@ -92,7 +93,7 @@ def _is_zero(values: Any) -> bool:
 def _with_zeros(x: Value, widths: list[tuple[int, int]]) -> Value:
     shape = shape_of(x)
     if not any(map(any, widths)):
-        return x
+        return copy(x)
     inside = tuple([slice(before, before + n) for (before, _), n in zip(widths, shape, strict=True)])
     return scatter_add(x, index=inside, shape=tuple([before + n + after for (before, after), n in zip(widths, shape, strict=True)]))
 
@@ -108,7 +109,7 @@ def _check_not_empty(mode: str, shape: tuple[int, ...], widths: list[tuple[int, 
 # ---- one axis
 
 
-def _along(x: Value, axis: int, width: tuple[int, int], mode: str, pair: Pair) -> Value:
+def _along(x: Value, axis: int, width: tuple[int, int], mode: Any, pair: Pair) -> Value:
     if mode in _SIDES:
         before = [_SIDES[mode](x, axis, width[0], pair[0], mode, False)] if width[0] else []
         after = [_SIDES[mode](x, axis, width[1], pair[1], mode, True)] if width[1] else []
@@ -153,7 +154,9 @@ def _ramp(x: Value, axis: int, width: int, value: Value, mode: str, behind: bool
 
 def _statistic(x: Value, axis: int, width: int, length: Any, mode: str, behind: bool) -> Value:
     n = shape_of(x)[axis]
-    length = n if length is None else min(int(length), n)
+    length = n if length is None else min(index(length), n)
+    if length < 0:
+        raise ValueError("index can't contain negative values")
     if length == 0 and mode in ("maximum", "minimum"):
         raise ValueError("stat_length of 0 yields no value for padding")
     part = _part(x, axis, n - length, n) if behind else _part(x, axis, 0, length)

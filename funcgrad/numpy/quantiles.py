@@ -31,9 +31,9 @@ def _full_weights(w: Any, shape: tuple[int, ...], axis: Any, axes: tuple[int, ..
         return w
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    if w.shape != tuple(shape[i] for i in axes):
-        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
     given = np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
+    if w.shape != tuple(shape[i] for i in given):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
     w = w.transpose(np.argsort(given))
     return np.broadcast_to(w.reshape([n if i in axes else 1 for i, n in enumerate(shape)]), shape)
 
@@ -81,6 +81,8 @@ def _at_levels(
     for name, value in (("q", q), ("weights", weights)):
         if has_traced(value):
             raise errors.ArgumentTypeError(f"np.{of}", f"{name} is traced, and has no derivative here. Use `fg.stop_gradient({name})`.")
+    if weights is not None and method != "inverted_cdf":
+        np.quantile(np.zeros(1), 0.0, method=method, weights=np.ones(1))  # raises
     shape = np.shape(q)
     if len(shape) > 2:
         raise ValueError("q must be a scalar or 1d")

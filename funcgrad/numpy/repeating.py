@@ -11,7 +11,7 @@ from funcgrad.core import Traced, Value, dtype_of, ground, shape_of
 from funcgrad.numpy.axes import moveaxis
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
-from funcgrad.numpy.shaping import Shape, negative_axis, ravel, sizes
+from funcgrad.numpy.shaping import Shape, negative_axis, ravel, sizes, with_rank
 from funcgrad.ops import shaping as ops
 from funcgrad.ops.indexing import Slot, getitem
 
@@ -31,8 +31,9 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Value:
     shape = shape_of(a)
     at, n = len(shape) + axis, shape[axis]
     if type(repeats) is int and repeats >= 0:
-        wide = ops.broadcast_to(ops.reshape(a, shape=(*shape[: at + 1], 1, *shape[at + 1 :])), shape=(*shape[: at + 1], repeats, *shape[at + 1 :]))
-        return ops.reshape(wide, shape=(*shape[:at], n * repeats, *shape[at + 1 :]))
+        before, after = shape[:at], shape[at + 1 :]
+        wide = ops.broadcast_to(ops.reshape(a, shape=(*before, n, 1, *after)), shape=(*before, n, repeats, *after))
+        return ops.reshape(wide, shape=(*before, n * repeats, *after))
     return gathered(a, np.repeat(np.arange(n), repeats), axis)
 
 
@@ -67,6 +68,17 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Value:
     return gathered(arr, np.delete(np.arange(shape_of(arr)[axis]), _constant(obj)), axis)
 
 
+@implements(np.trim_zeros)
+def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Value:
+    a = array(filt)
+    holds, along = a != 0, {} if axis is None else {"axis": axis}
+    np.trim_zeros(holds[:0], trim)  # raises NumPy's sentence about `trim`
+    shape = shape_of(a)
+    front = np.trim_zeros(holds, "f", **along).shape if "f" in trim.lower() else shape
+    back = np.trim_zeros(holds, "b", **along).shape if "b" in trim.lower() else shape
+    return getitem(a, index=tuple([slice(n - f, b) for n, f, b in zip(shape, front, back, strict=True)]))
+
+
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Value:
     arr, axis = _flat_or_along(array(arr), axis)
@@ -74,7 +86,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Value:
     values = ops.cast(values, dtype_of(arr))
     n, new = shape[axis], _inserted(shape[axis], obj)
     if new is None or new == 1:
-        values = _with_rank(values, len(shape))
+        values = with_rank(values, len(shape))
         if new is None:
             values = moveaxis(values, 0, axis)
         new = shape_of(values)[axis]
@@ -88,11 +100,6 @@ def _inserted(n: int, obj: Any) -> int | None:
     if not isinstance(obj, slice) and np.ndim(obj) == 0:
         return None
     return len(np.insert(np.arange(n), obj, 0)) - n
-
-
-def _with_rank(values: Value, ndim: int) -> Value:
-    shape = shape_of(values)
-    return values if len(shape) >= ndim else ops.reshape(values, shape=(1,) * (ndim - len(shape)) + shape)
 
 
 def _assigned(values: Value, shape: Shape) -> Value:

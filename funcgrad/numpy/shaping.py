@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import index
 from typing import Any
 
@@ -20,12 +20,14 @@ Shape = tuple[int, ...]
 
 def negative_axis(axis: Any, ndim: int) -> int:
     """The axis counted from the end; raises NumPy's AxisError."""
-    return normalize_axis_index(axis, ndim) - ndim  # type: ignore[no-any-return]
+    return normalize_axis_index(axis, ndim) - ndim
 
 
 def sizes(shape: Any) -> Shape:
     """A shape as NumPy's functions take it: one integer, or several."""
-    return tuple([index(n) for n in shape]) if isinstance(shape, Iterable) else (index(shape),)
+    if type(shape) is not tuple and not isinstance(shape, Iterable):
+        shape = (shape,)
+    return tuple([index(n) for n in shape])
 
 
 def dummy(shape: Shape) -> Any:
@@ -59,15 +61,15 @@ def _known(old: Shape, new: Shape) -> Shape:
 
 def _order(order: Any, permitted: str) -> str:
     upper = "C" if order is None else str(order).upper()
-    if upper not in permitted or not upper:
-        raise ValueError(f"order must be one of {', '.join(map(repr, permitted))} (got {order!r})")
+    if not upper or upper not in permitted:
+        dummy(()).reshape((), order=order)  # raises NumPy's sentence
     return upper
 
 
 def _is_fortran(a: Value) -> bool:
     """Whether the bare array lies in memory with its first axis fastest; NumPy's results depend on that where asked."""
     flags = np.asarray(ground(a)).flags
-    return flags.f_contiguous and not flags.c_contiguous  # type: ignore[no-any-return]
+    return flags.f_contiguous and not flags.c_contiguous
 
 
 def reverse_axes(a: Value) -> Value:
@@ -123,22 +125,34 @@ def squeeze(a: Any, axis: Any = None) -> Value:
 
 @implements(np.atleast_1d)
 def atleast_1d(*arys: Any) -> Any:
-    return _each(arys, lambda a, shape: a if shape else ops.reshape(a, shape=(1,)))
+    return _each(arys, lambda shape: shape or (1,))
 
 
 @implements(np.atleast_2d)
 def atleast_2d(*arys: Any) -> Any:
-    return _each(arys, lambda a, shape: a if len(shape) >= 2 else ops.reshape(a, shape=(1, *shape) if shape else (1, 1)))
+    return _each(arys, lambda shape: shape if len(shape) >= 2 else (1, *(shape or (1,))))
 
 
 @implements(np.atleast_3d)
 def atleast_3d(*arys: Any) -> Any:
-    return _each(arys, lambda a, shape: a if len(shape) >= 3 else ops.reshape(a, shape=((1, *shape, 1) if len(shape) < 2 else (*shape, 1)) if shape else (1, 1, 1)))
+    return _each(arys, lambda shape: shape if len(shape) >= 3 else (*shape, 1) if len(shape) == 2 else (1, *(shape or (1,)), 1))
 
 
-def _each(arys: tuple[Any, ...], change: Any) -> Any:
-    out = [change(a, shape_of(a)) for a in map(array, arys)]
+def _each(arys: tuple[Any, ...], at_least: Callable[[Shape], Shape]) -> Any:
+    out = [_shaped(array(a), at_least) for a in arys]
     return out[0] if len(out) == 1 else tuple(out)
+
+
+def _shaped(a: Value, at_least: Callable[[Shape], Shape]) -> Value:
+    old = shape_of(a)
+    new = at_least(old)
+    return a if new == old else ops.reshape(a, shape=new)
+
+
+def with_rank(a: Value, ndim: int) -> Value:
+    """Ones in front, until there are `ndim` axes."""
+    shape = shape_of(a)
+    return a if len(shape) >= ndim else ops.reshape(a, shape=(1,) * (ndim - len(shape)) + shape)
 
 
 # ---- broadcasting

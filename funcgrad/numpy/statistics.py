@@ -24,23 +24,28 @@ def _counts(mask: Any, shape: tuple[int, ...], axes: Axes) -> Any:
     return ops.count(shape, axes) if mask is None else ops.sum(broadcast_to(mask, shape=shape), axis=axes)
 
 
-def _masked_sum(a: Value, mask: Any, axes: Axes) -> Value:
-    return ops.sum(a if mask is None else where(mask, a, 0), axis=axes)
+def _masked(a: Value, mask: Any) -> Value:
+    return a if mask is None else where(mask, a, 0)
+
+
+def _per(total: Value, count: Any) -> Value:
+    return cast(total / count, dtype_of(total))
 
 
 def _masked_mean(a: Value, mask: Any, axes: Axes) -> Value:
-    total = _masked_sum(a, mask, axes)
-    return cast(total / _counts(mask, shape_of(a), axes), dtype_of(total))
+    return _per(ops.sum(_masked(a, mask), axis=axes), _counts(mask, shape_of(a), axes))
 
 
 def _masked_var(a: Value, mask: Any, axes: Axes, ddof: Any, centre: Any, without_freedom: float) -> Value:
     """The squared distances from `centre` (by default the mean) per degree of freedom, or per `without_freedom` if there is none."""
-    shape = shape_of(a)
-    apart = a - (ops.keep(_masked_mean(a, mask, axes), shape, axes) if centre is UNSET else array(centre))
+    shape, a = shape_of(a), _masked(a, mask)
+    count = _counts(mask, shape, axes)
+    if centre is UNSET or centre is None:
+        centre = ops.keep(_per(ops.sum(a, axis=axes), count), shape, axes)
+    apart = _masked(a - array(centre), mask)
     squares = square(real(apart)) + square(imag(apart)) if dtype_of(apart).kind == "c" else square(apart)
-    total = _masked_sum(squares, mask, axes)
-    freedom = _counts(mask, shape, axes) - ddof
-    return cast(total / where(freedom > 0, freedom, without_freedom), dtype_of(total))
+    freedom = count - ddof
+    return _per(ops.sum(squares, axis=axes), where(freedom > 0, freedom, without_freedom))
 
 
 def _present(a: Value, mask: Any) -> Any:

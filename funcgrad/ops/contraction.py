@@ -8,7 +8,7 @@ import numpy as np
 
 from funcgrad.core import Spec, Value, shape_of
 from funcgrad.ops.einsum import einsum, tensordot
-from funcgrad.ops.kinds import bilinear
+from funcgrad.ops.kinds import Bilinear, bilinear
 from funcgrad.ops.shaping import reshape, sum_to, transpose
 
 __all__ = ["column", "cross", "dot", "einsum", "fit", "matmul", "row", "swap", "tensordot", "vecdot"]
@@ -108,7 +108,7 @@ vecdot = bilinear(
 )
 """The sum of products along the last axis. Nothing is conjugated."""
 
-cross = bilinear(
+cross: Bilinear = bilinear(
     "cross",
     lambda x, y: np.cross(x, y),
     lambda ct, x, y: fit(cross(y, ct), x.shape),

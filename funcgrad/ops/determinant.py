@@ -1,4 +1,4 @@
-"""The derivatives of the determinant, a polynomial: right for singular matrices too.
+"""Determinants. They are polynomials, whose derivatives exist for singular matrices too.
 
 With A = U S Vᴴ, each derivative of |A| is |U| |Vᴴ| times one of the nearly diagonal S, in products of singular values that leave
 some out, so nothing is divided by one that may be zero. Where A is well conditioned the inverse gives the same, faster.
@@ -10,18 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Spec, Value
+from funcgrad.core import Spec, Value, dtype_of
 from funcgrad.ops.contraction import column, matmul, swap
+from funcgrad.ops.elementwise import imag, real
 from funcgrad.ops.kinds import differentiable, semilinear
+from funcgrad.ops.linalg import inv
 from funcgrad.ops.reductions import sum
 from funcgrad.ops.shaping import cast
 
-Matrix = np.ndarray[Any, Any]
+Matrix = Any
 
 
 def trace_of_product(x: Value, y: Value) -> Value:
     """tr(x y)."""
     return sum(swap(x) * y, axis=(-2, -1))
+
+
+def _number(x: Value) -> Value:
+    """A number per matrix, as a factor of matrices."""
+    return column(column(x))
 
 
 def _well_conditioned_inverse(a: Matrix) -> Matrix | None:
@@ -56,6 +63,20 @@ def _products_without_two(s: Matrix) -> Matrix:
 
 def _transposed(x: Matrix) -> Matrix:
     return np.swapaxes(x, -1, -2)
+
+
+# ---- (Giles 2.2.4) d|A| = tr(adj(A) dA): the adjugate exists where A⁻¹ does not
+
+
+def _det_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
+    return trace_of_product(swap(cofactors(args[0])), tangents[0])
+
+
+def _det_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
+    return (_number(ct) * cofactors(args[0]),)
+
+
+det = differentiable("det", lambda a: np.linalg.det(a), _det_tangent, _det_back)
 
 
 # ---- first derivative
@@ -112,21 +133,26 @@ def _second_back(ct: Value, a: Value, b: Spec) -> Value:
 
 
 def _second_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[Value, Value]) -> Value:
-    from funcgrad.ops.linalg import det, inv
-
     a, b = args
     x = inv(a)
     xb, xa = matmul(x, b), matmul(x, tangents[0])
-    xax = matmul(xa, x)
-    trace = lambda y: column(column(y))
-    turned = (
-        matmul(matmul(xb, xa), x)
-        + matmul(matmul(xa, xb), x)
-        - trace(trace_of_product(xb, xa)) * x
-        - trace(trace_of_product(x, b)) * xax
-    )
-    return trace(trace_of_product(x, tangents[0])) * out + trace(det(a)) * swap(turned)
+    turned = matmul(matmul(xb, xa) + matmul(xa, xb), x) - _number(trace_of_product(xb, xa)) * x
+    turned = turned - _number(trace_of_product(x, b)) * matmul(xa, x)
+    return _number(trace_of_product(x, tangents[0])) * out + _number(det(a)) * swap(turned)
 
 
 second_cofactors = semilinear("second_cofactors", _second_cofactors, _second_back, _second_tangent)
 """The derivative of the cofactors of A along B."""
+
+# ---- |A| = s exp(l): dl + ds / s = tr(A⁻¹ dA), of which dl is the real part and ds / s the imaginary one
+
+
+def _slogdet_tangent(out: tuple[Value, Value], args: tuple[Value], tangents: tuple[Value]) -> tuple[Value | None, Value]:
+    rate = trace_of_product(inv(args[0]), tangents[0])
+    if dtype_of(out[0]).kind != "c":
+        return None, rate
+    return out[0] * (1j * imag(rate)), real(rate)
+
+
+slogdet = differentiable("slogdet", lambda a: tuple(np.linalg.slogdet(a)), _slogdet_tangent)
+"""The sign and the logarithm of the absolute value of a determinant."""

@@ -40,7 +40,11 @@ def _right(ct: Value, x: Value, y: Spec, *, subscripts: str) -> Value:
     return einsum(x, ct, subscripts=_transposes(subscripts)[1])
 
 
-einsum = bilinear("einsum", lambda x, y, *, subscripts: _lowered(subscripts)(x, y), _left, _right)
+def _einsum(x: Any, y: Any, *, subscripts: str) -> Any:
+    return _lowered(subscripts)(x, y)
+
+
+einsum = bilinear("einsum", _einsum, _left, _right)
 """The sum over the letters that are not in the output of the products of elements with equal letters."""
 
 

@@ -46,7 +46,7 @@ divide = elementwise(np.divide, lambda t, y: t / y, lambda t, out, y: -(t * out)
 negative = elementwise(np.negative, NEG)
 positive = elementwise(np.positive, ID)
 reciprocal = elementwise(np.reciprocal, lambda t, out: -(t * out) * out)
-square = elementwise(np.square, lambda t, x: t * (2 * x))
+square = elementwise(np.square, lambda t, x: t * (x + x))
 remainder = elementwise(np.remainder, ID, lambda t, x, y: -t * floor_divide(x, y))
 fmod = elementwise(np.fmod, ID, lambda t, out, x, y: -t * quotient(x, y, out))
 
@@ -61,10 +61,11 @@ quotient = constant(_quotient, name="quotient")
 
 def _power_base(t: Value, x: Value, y: Value) -> Value:
     """`y x^(y-1)`: exact for a constant exponent, and 0 wherever a traced one is 0."""
-    if type(y) in (int, float):
-        if y == 0:
-            return t * 0
-        return t if y == 1 else t * (2 * x) if y == 2 else t * (y * power(x, y - 1))
+    kind = type(y)
+    if kind is int or kind is float:
+        if y == 2:
+            return t * (x + x)
+        return t * 0 if y == 0 else t if y == 1 else t * (y * power(x, y - 1))
     return t * scale(y, power(x, y - 1))
 
 
@@ -122,11 +123,11 @@ logaddexp2 = elementwise(
 
 # ---- trigonometric and hyperbolic
 
-sin = elementwise(np.sin, lambda t, x: t * cos(x))
-cos = elementwise(np.cos, lambda t, x: -t * sin(x))
+sin = elementwise(np.sin, lambda t, x: t * np.cos(x))
+cos = elementwise(np.cos, lambda t, x: -t * np.sin(x))
 tan = elementwise(np.tan, lambda t, out: t * (1 + out * out))
-arcsin = elementwise(np.arcsin, lambda t, x: t / sqrt(-(x - 1) * (x + 1)))  # so written, the side of the branch cut is kept
-arccos = elementwise(np.arccos, lambda t, x: -t / sqrt(-(x - 1) * (x + 1)))
+arcsin = elementwise(np.arcsin, lambda t, x: t / np.sqrt(-(x - 1) * (x + 1)))  # so written, the side of the branch cut is kept
+arccos = elementwise(np.arccos, lambda t, x: -t / np.sqrt(-(x - 1) * (x + 1)))
 arctan = elementwise(np.arctan, lambda t, x: t / (1 + x * x))
 arctan2 = elementwise(np.arctan2, lambda t, x, y: _turn(t, y, hypot(x, y)), lambda t, x, y: _turn(-t, x, hypot(x, y)))
 hypot = elementwise(np.hypot, lambda t, out, x: t * ratio(x, out), lambda t, out, y: t * ratio(y, out))
@@ -137,11 +138,11 @@ def _turn(t: Value, x: Value, r: Value) -> Value:
     return t * (x / r) / r
 
 
-sinh = elementwise(np.sinh, lambda t, x: t * cosh(x))
-cosh = elementwise(np.cosh, lambda t, x: t * sinh(x))
+sinh = elementwise(np.sinh, lambda t, x: t * np.cosh(x))
+cosh = elementwise(np.cosh, lambda t, x: t * np.sinh(x))
 tanh = elementwise(np.tanh, lambda t, out: t * (1 - out * out))
-arcsinh = elementwise(np.arcsinh, lambda t, x: t / sqrt(1 + x * x))
-arccosh = elementwise(np.arccosh, lambda t, x: t / (sqrt(x - 1) * sqrt(x + 1)))
+arcsinh = elementwise(np.arcsinh, lambda t, x: t / np.sqrt(1 + x * x))
+arccosh = elementwise(np.arccosh, lambda t, x: t / (np.sqrt(x - 1) * sqrt(x + 1)))
 arctanh = elementwise(np.arctanh, lambda t, x: t / ((1 - x) * (1 + x)))
 deg2rad = elementwise(np.deg2rad, lambda t: t * _DEGREE)
 radians = elementwise(np.radians, lambda t: t * _DEGREE)

@@ -1,4 +1,4 @@
-"""Linear algebra: solve, inverse, determinants, Cholesky factors, of matrices and stacks of them.
+"""Linear algebra: solve, inverse and Cholesky factors of matrices and stacks of them (determinants have their own file).
 
 Derivations: M. Giles, An extended collection of matrix derivative results (2008); I. Murray, Differentiation of the
 Cholesky decomposition (2016). Nothing is conjugated in a transpose.
@@ -6,14 +6,11 @@ Cholesky decomposition (2016). Nothing is conjugated in a transpose.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
-from funcgrad.ops.contraction import column, dot, fit, matmul, swap
-from funcgrad.ops.determinant import cofactors, trace_of_product
-from funcgrad.ops.elementwise import conjugate, imag, real
+from funcgrad.ops.contraction import fit, matmul, swap
+from funcgrad.ops.elementwise import conjugate
 from funcgrad.ops.kinds import differentiable, semilinear
 from funcgrad.ops.shaping import cast
 
@@ -26,8 +23,7 @@ def _solve_back(ct: Value, a: Value, b: Spec) -> Value:
 
 
 def _solve_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[Value, Value]) -> Value:
-    product = dot if len(shape_of(out)) <= 2 and len(shape_of(args[0])) == 2 else matmul
-    return -solve(args[0], product(tangents[0], out))
+    return -solve(args[0], matmul(tangents[0], out))
 
 
 solve = semilinear("solve", lambda a, b: np.linalg.solve(a, b), _solve_back, _solve_tangent)
@@ -46,32 +42,6 @@ def _inv_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) ->
 
 
 inv = differentiable("inv", lambda a: np.linalg.inv(a), _inv_tangent, _inv_back)
-
-# ---- |A| (Giles 2.2.4): d|A| = tr(adj(A) dA). The adjugate exists where A⁻¹ does not.
-
-
-def _det_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
-    return trace_of_product(swap(cofactors(args[0])), tangents[0])
-
-
-def _det_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
-    return (column(column(ct)) * cofactors(args[0]),)
-
-
-det = differentiable("det", lambda a: np.linalg.det(a), _det_tangent, _det_back)
-
-# ---- |A| = s exp(l): dl + ds / s = tr(A⁻¹ dA), of which dl is the real part and ds / s the imaginary one
-
-
-def _slogdet_tangent(out: tuple[Value, Value], args: tuple[Value], tangents: tuple[Value]) -> tuple[Value | None, Value]:
-    rate = trace_of_product(inv(args[0]), tangents[0])
-    if dtype_of(out[0]).kind != "c":
-        return None, rate
-    return out[0] * (1j * imag(rate)), real(rate)
-
-
-slogdet = differentiable("slogdet", lambda a: tuple(np.linalg.slogdet(a)), _slogdet_tangent)
-"""The sign and the logarithm of the absolute value of a determinant."""
 
 # ---- A = L Lᴴ (Murray eq. 8): dL = L Φ(L⁻¹ dA L⁻ᴴ), where Φ takes the lower triangle and halves the diagonal.
 # LAPACK reads one triangle of A; the derivative is that of a function of the symmetric part, (A + Aᴴ) / 2.

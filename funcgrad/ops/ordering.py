@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Value, shape_of
-from funcgrad.ops.indexing import gather
+from funcgrad.ops.indexing import gather, getitem
 from funcgrad.ops.kinds import constant, differentiable
-from funcgrad.ops.shaping import reshape
 
 
 def stable_argsort(x: Any, axis: int = -1) -> Any:
@@ -67,7 +66,7 @@ def _neighbours(x: Any, *rest: Any, of: str, **keywords: Any) -> tuple[Any, Any,
         place = place[..., None]
     place = np.where(np.isnan(place), n - 1, place)  # a nan is the last of all
     low = np.floor(place).astype(np.intp)
-    high = np.minimum(low + 1, n - 1)
+    high = low + (place > low)
     return np.take_along_axis(order, low, -1), np.take_along_axis(order, high, -1), (place - low).astype(x.dtype)
 
 
@@ -80,7 +79,11 @@ def _statistic_tangent(out: Value, args: tuple[Value, ...], tangents: tuple[Valu
         return None
     low, high, way = neighbours(*args, **params)
     made = gather(dx, low, axis=-1, once=False) * (1 - way) + gather(dx, high, axis=-1, once=False) * way
-    return made if shape_of(made) == shape_of(out) else reshape(made, shape=shape_of(out))
+    rest = len(shape_of(out))
+    if len(shape_of(made)) == rest:
+        return made
+    before = (...,) if len(args) == 3 else (slice(None),) * rest  # with weights NumPy gives 0-d arrays, without them scalars
+    return getitem(made, index=(*before, 0))
 
 
 statistic = differentiable("statistic", _statistic, _statistic_tangent)

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
 from funcgrad.ops.elementwise import real
-from funcgrad.ops.kinds import differentiable, linear
+from funcgrad.ops.kinds import Differentiable, Linear, differentiable, linear
 
 Shape = tuple[int, ...]
 
@@ -40,7 +40,7 @@ def _astype(x: Any, *, dtype: np.dtype[Any]) -> Any:
     return x.astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x).astype(dtype)[()]
 
 
-astype = linear("astype", _astype, lambda ct, x, *, dtype: cast(ct, x.dtype))
+astype: Linear = linear("astype", _astype, lambda ct, x, *, dtype: cast(ct, x.dtype))
 
 # ---- the same elements in another shape
 
@@ -49,7 +49,7 @@ def _reshape(x: Any, *, shape: Shape) -> Any:
     return x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
 
 
-reshape = linear("reshape", _reshape, lambda ct, x, *, shape: reshape(ct, shape=x.shape))
+reshape: Linear = linear("reshape", _reshape, lambda ct, x, *, shape: reshape(ct, shape=x.shape))
 
 
 def _inverse(axes: Shape) -> Shape:
@@ -62,7 +62,7 @@ def _transpose(x: Any, *, axes: Shape) -> Any:
     return x.transpose(axes) if type(x) is np.ndarray else np.transpose(x, axes)
 
 
-transpose = linear("transpose", _transpose, lambda ct, x, *, axes: transpose(ct, axes=_inverse(axes)))
+transpose: Linear = linear("transpose", _transpose, lambda ct, x, *, axes: transpose(ct, axes=_inverse(axes)))
 
 # ---- broadcasting
 
@@ -73,7 +73,7 @@ def _sum_to(x: Any, *, shape: Shape) -> Any:
     return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape)[()] if axes else x
 
 
-sum_to = linear("sum_to", _sum_to, lambda ct, x, *, shape: broadcast_to(ct, shape=x.shape))
+sum_to: Linear = linear("sum_to", _sum_to, lambda ct, x, *, shape: broadcast_to(ct, shape=x.shape))
 """Undoes a broadcast: adds up the copies."""
 
 _SMALL = 1024
@@ -84,11 +84,14 @@ def _broadcast_to(x: Any, *, shape: Shape) -> Any:
     if math.prod(shape) > _SMALL or not isinstance(x, (np.ndarray, np.generic)) or x.ndim > len(shape):
         return np.broadcast_to(x, shape)
     out = np.empty(shape, x.dtype)
-    out[...] = x
+    try:
+        out[...] = x
+    except ValueError:
+        return np.broadcast_to(x, shape)  # raises its own sentence
     return out
 
 
-broadcast_to = linear("broadcast_to", _broadcast_to, lambda ct, x, *, shape: sum_to(ct, shape=x.shape))
+broadcast_to: Linear = linear("broadcast_to", _broadcast_to, lambda ct, x, *, shape: sum_to(ct, shape=x.shape))
 
 # ---- joining and taking apart
 
@@ -111,7 +114,7 @@ def _filled(cts: Any, outs: Any) -> list[Value]:
     return [np.zeros(shape_of(o), dtype_of(o)) if c is None else dense(c, shape_of(o)) for c, o in zip(cts, outs, strict=True)]
 
 
-split = differentiable(
+split: Differentiable = differentiable(
     "split",
     _pieces,
     lambda out, args, tangents, *, axis, sizes: split(tangents[0], axis=axis, sizes=sizes),
@@ -124,7 +127,7 @@ def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
     return tuple(x if axis == -x.ndim else np.moveaxis(x, axis, 0))
 
 
-unstack = differentiable(
+unstack: Differentiable = differentiable(
     "unstack",
     _unstack,
     lambda out, args, tangents, *, axis: unstack(tangents[0], axis=axis),
@@ -133,27 +136,36 @@ unstack = differentiable(
 """Every position along an axis, which goes away."""
 
 
+def _given_back(parts: tuple[Value, ...], xs: tuple[Spec, ...]) -> tuple[Value, ...]:
+    """Each operand's part of a cotangent, in the operand's dtype."""
+    dtype = dtype_of(parts[0])
+    return tuple([part if x.dtype == dtype else cast(part, x.dtype) for part, x in zip(parts, xs, strict=True)])
+
+
 def _unjoin(ct: Value, *xs: Spec, axis: int) -> tuple[Value, ...]:
     sizes = tuple([x.shape[axis] for x in xs])
     parts = _pieces(ct, axis=axis, sizes=sizes) if type(ct) is np.ndarray else split(ct, axis=axis, sizes=sizes)
-    return tuple([cast(part, x.dtype) for part, x in zip(parts, xs, strict=True)])
+    return _given_back(parts, xs)
 
 
-concatenate = linear("concatenate", lambda *xs, axis: np.concatenate(xs, axis), _unjoin, operands=None)
+concatenate: Linear = linear("concatenate", lambda *xs, axis: np.concatenate(xs, axis), _unjoin, operands=None)
 
 
 def _stack(*xs: Any, axis: int) -> Any:
     if axis == -1 and not isinstance(xs[0], np.ndarray):
-        return np.array(xs)
+        try:
+            return np.array(xs)
+        except ValueError:
+            pass  # shapes that differ: `np.stack` says so
     return np.stack(xs, axis)
 
 
 def _unpile(ct: Value, *xs: Spec, axis: int) -> tuple[Value, ...]:
     parts = _unstack(ct, axis=axis) if type(ct) is np.ndarray else unstack(ct, axis=axis)
-    return tuple([cast(part, x.dtype) for part, x in zip(parts, xs, strict=True)])
+    return _given_back(parts, xs)
 
 
-stack = linear("stack", _stack, _unpile, operands=None)
+stack: Linear = linear("stack", _stack, _unpile, operands=None)
 
 # ---- a part, and zeros around it
 
@@ -164,16 +176,14 @@ def _embed(x: Any, *, axis: int, start: int, size: int) -> Any:
     return out
 
 
-window = linear(
+window: Linear = linear(
     "window",
     lambda x, *, axis, start, stop: x[along(axis, slice(start, stop))],
     lambda ct, x, *, axis, start, stop: embed(ct, axis=axis, start=start, size=x.shape[axis]),
 )
 """The elements from `start` to `stop` along one axis."""
 
-embed = linear(
-    "embed", _embed, lambda ct, x, *, axis, start, size: window(ct, axis=axis, start=start, stop=start + x.shape[axis])
-)
+embed: Linear = linear("embed", _embed, lambda ct, x, *, axis, start, size: window(ct, axis=axis, start=start, stop=start + x.shape[axis]))
 """The transpose of `window`: zeros around."""
 
 
@@ -182,8 +192,9 @@ def _roll(x: Any, *, axis: int, shift: int) -> Any:
     return np.concatenate((x[along(axis, slice(n - shift, n))], x[along(axis, slice(0, n - shift))]), axis)
 
 
-roll = linear("roll", _roll, lambda ct, x, *, axis, shift: roll(ct, axis=axis, shift=x.shape[axis] - shift))
+roll: Linear = linear("roll", _roll, lambda ct, x, *, axis, shift: roll(ct, axis=axis, shift=x.shape[axis] - shift))
 """Turned around along one axis, by `0 <= shift <= n` places."""
+
 
 # ---- the diagonal of the last two axes
 
@@ -195,11 +206,11 @@ def _embed_diagonal(x: Any, *, offset: int, shape: Shape) -> Any:
     return out
 
 
-diagonal = linear(
+diagonal: Linear = linear(
     "diagonal",
     lambda x, *, offset: np.diagonal(x, offset, -2, -1),
     lambda ct, x, *, offset: embed_diagonal(ct, offset=offset, shape=x.shape[-2:]),
 )
 
-embed_diagonal = linear("embed_diagonal", _embed_diagonal, lambda ct, x, *, offset, shape: diagonal(ct, offset=offset))
+embed_diagonal: Linear = linear("embed_diagonal", _embed_diagonal, lambda ct, x, *, offset, shape: diagonal(ct, offset=offset))
 """The transpose of `diagonal`: a matrix of this shape that is zero beside its diagonal."""

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import errors, pytree
+from funcgrad import errors
 from funcgrad.core import Label, Value, shape_of, tick
 from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.kinds import constant
+from funcgrad.pytree import LEAF, flatten
 from funcgrad.transforms import doors, shortcuts
-from funcgrad.transforms.doors import DOUBLE, SINGLE, Chosen
+from funcgrad.transforms.doors import DOUBLE, SINGLE, Chosen, hold_collector, leave_like, leave_value, release_collector
+from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import Linearize, LinTracer, Node, walk
 
-_ndarray, _float64 = np.ndarray, np.float64
+_ndarray, _float64, _vdot = np.ndarray, np.float64, np.vdot
 
 
 def value_and_grad(
@@ -87,25 +89,24 @@ def _differentiate(
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
         m = Linearize(label)
         aux = None
-        doors.hold_collector()
+        hold_collector()
         try:
-            leaves, treedef = pytree.flatten(args[0] if alone and args else chosen.take(args, kwargs))
-            inputs = _enter(m, leaves, treedef, chosen, alone, holomorphic, allow_int)
-            traced = inputs[0] if treedef is pytree.LEAF else treedef.unflatten(inputs)
+            leaves, treedef = flatten(args[0] if alone and args else chosen.take(args, kwargs))
+            inputs, ids = _enter(m, leaves, treedef, chosen, alone, holomorphic, allow_int)
+            traced = inputs[0] if treedef is LEAF else treedef.unflatten(inputs)
             out = fun(traced, *args[1:], **kwargs) if alone else chosen.call(args, kwargs, traced)
             if has_aux:
                 out, aux = doors.pair(label, out)
             if type(out) is not LinTracer or out._main is not m or out._shape or out._dtype is not DOUBLE or holomorphic:
                 out = _scalar(label, out, holomorphic)
-            seeds = [(out._node, out._dtype.type(1))] if type(out) is LinTracer and out._main is m else []
-            found = pull_back(seeds, [t._node[0] if type(t) is LinTracer else -1 for t in inputs])
-            results = [doors.leave_like(g, leaf) for g, leaf in zip(found, leaves, strict=True)]
-            gradient = results[0] if treedef is pytree.LEAF else treedef.unflatten(results)
-            out = doors.leave_value(m, out)
+            seeds = ((out._node, out._dtype.type(1)),) if type(out) is LinTracer and out._main is m else ()
+            results = list(map(leave_like, pull_back(seeds, ids), leaves))
+            gradient = results[0] if treedef is LEAF else treedef.unflatten(results)
+            out = leave_value(m, out)
             if has_aux:
                 aux = doors.leave_tree(m, aux)
         finally:
-            doors.release_collector()
+            release_collector()
             m.close()
             if m.borrows is not None:
                 m.borrows.release()
@@ -114,31 +115,35 @@ def _differentiate(
     return run
 
 
-def _enter(m: Linearize, leaves: list[Any], treedef: Any, chosen: Chosen, alone: bool, holomorphic: bool, allow_int: bool) -> list[Any]:
-    """A tracer for each leaf that has a derivative. The usual leaves, real and alone, need no questions."""
+def _enter(
+    m: Linearize, leaves: list[Any], treedef: Any, chosen: Chosen, alone: bool, holomorphic: bool, allow_int: bool
+) -> tuple[list[Any], list[int]]:
+    """A tracer for each leaf that has a derivative, and its node's id. The usual leaves, real and alone, need no questions."""
     out: list[Any] = []
-    for k, leaf in enumerate(leaves):
+    ids: list[int] = []
+    k = -1
+    for leaf in leaves:
+        k += 1
         kind = type(leaf)
+        i = tick()
         if kind is float and not holomorphic:
             t = LinTracer()
-            t._value, t._shape, t._dtype = leaf, (), DOUBLE
+            t._main, t._value, t._node, t._shape, t._dtype = m, leaf, (i, None, None, None), (), DOUBLE
         elif kind is _ndarray and (leaf.dtype is DOUBLE or leaf.dtype is SINGLE) and not holomorphic:
             t = LinTracer()
-            t._value, t._shape, t._dtype = m.hold(leaf), leaf.shape, leaf.dtype
+            t._main, t._value, t._node, t._shape, t._dtype = m, m.hold(leaf), (i, None, None, None), leaf.shape, leaf.dtype
         elif doors.check_leaf(m.label, leaf, lambda k=k: chosen.path(treedef, k, alone), holomorphic, allow_int):  # type: ignore[misc]
             m.tensors |= doors.is_tensor(leaf)
-            out.append(m.leaf(doors.entered(leaf, m.hold)))
-            continue
+            t = m.trace(doors.entered(leaf, m.hold), (i, None, None, None))
         else:
-            out.append(leaf)
-            continue
-        t._main, t._node = m, (tick(), None, None, None)
+            t = leaf
         out.append(t)
-    return out
+        ids.append(i)
+    return out, ids
 
 
 def _has_nan(x: Any) -> bool:
-    s = np.vdot(x, x)
+    s = x.dot(x) if type(x) is _ndarray and x.ndim == 1 else _vdot(x, x)
     return bool(s != s)
 
 
@@ -148,13 +153,16 @@ has_nan = constant(_has_nan, name="has_nan")
 
 def pull_back(seeds: Sequence[tuple[Node, Value]], wanted: Sequence[int]) -> list[Value | None]:
     """The cotangents of the leaves `wanted`: walk plainly, and only where a nan comes out once more, with strong zeros."""
-    with np.errstate(all="ignore"):
+    token = hush()
+    try:
         acc = walk(seeds)
-        found = [acc.get(i) for i in wanted]
+        found = list(map(acc.get, wanted))
         for g in found:
-            if g is not None and (g != g if type(g) is _float64 else has_nan(g)):
+            if g is not None and (g != g if type(g) is _float64 else _has_nan(g) if type(g) is _ndarray else has_nan(g)):
                 acc = walk(seeds, strict=True)
-                return [acc.get(i) for i in wanted]
+                return list(map(acc.get, wanted))
+    finally:
+        speak(token)
     return found
 
 

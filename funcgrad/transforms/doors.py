@@ -125,6 +125,7 @@ def argument_name(f: Callable[..., Any], n: int) -> str:
 
 # ---- in
 
+_ndarray = np.ndarray
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
@@ -201,6 +202,9 @@ def is_tensor(x: Any) -> bool:
 def leave_like(g: Value | None, leaf: Any) -> Any:
     """A cotangent or tangent in the type, shape and dtype of the leaf it belongs to; None means zero."""
     kind = type(leaf)
+    if kind is _ndarray and type(g) is _ndarray and g.base is None and g.dtype is leaf.dtype and g.shape == leaf.shape:
+        g.setflags(write=False)
+        return g
     if kind is float and not isinstance(g, Traced):
         return 0.0 if g is None else float(g)
     if isinstance(g, Traced):

@@ -10,6 +10,7 @@ from funcgrad.ops.kinds import Bilinear, Constant, Differentiable, Elementwise, 
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tracer
 from funcgrad.transforms import fused
+from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import _tangents, zero
 
 
@@ -45,7 +46,11 @@ class Forward(Interpreter):
         out = bind(prim, values, params)
         if type(prim) is Constant:
             return out
-        made = PUSH[type(prim)](prim, out, values, tangents, params)
+        token = hush()
+        try:
+            made = PUSH[type(prim)](prim, out, values, tangents, params)
+        finally:
+            speak(token)
         if type(out) is tuple:
             return tuple(self.pair(o, t) for o, t in zip(out, made, strict=True))
         return self.pair(out, made[0])
@@ -101,12 +106,16 @@ class _Push(fused.Template):
 
     def both(self, prim: Elementwise) -> str:
         terms = [fused.applied(r, f"rule_{k}", f"{'xy'[k]}._tangent") for k, r in enumerate(prim.rules) if r is not None]
-        return f"t = m.new()\nwith quiet(all='ignore'):\n    t._tangent = {' + '.join(terms)}"
+        return _quietly(" + ".join(terms))
 
     def one(self, prim: Elementwise, k: int) -> str:
         rule = prim.rules[k]
         assert rule is not None
-        return "t = m.new()\nwith quiet(all='ignore'):\n    t._tangent = " + fused.applied(rule, f"rule_{k}", "xy"[k] + "._tangent")
+        return _quietly(fused.applied(rule, f"rule_{k}", "xy"[k] + "._tangent"))
+
+
+def _quietly(tangent: str) -> str:
+    return f"t = m.new()\ntoken = hush()\ntry:\n    t._tangent = {tangent}\nfinally:\n    speak(token)"
 
 
 def _as_it_is(m: Forward, y: Value) -> Value:

@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad.core import bind, tick
 from funcgrad.numpy.dispatch import call_ufunc
 from funcgrad.ops.kinds import BY_UFUNC, ID, NEG, Constant, Elementwise, Rule
+from funcgrad.transforms.hush import hush, speak
 
 OPERATORS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "floor_divide": "//", "remainder": "%",
@@ -159,7 +160,7 @@ class Table:
         self.template = template
         self.ufuncs = Ufuncs(self)
         self.names = {"Tracer": cls, "bind": bind, "tick": tick, "ndarray": np.ndarray, "float64": np.float64}
-        self.names |= {"DOUBLE": np.dtype(np.float64), "hold": hold, "slow": call_ufunc, "quiet": np.errstate}
+        self.names |= {"DOUBLE": np.dtype(np.float64), "hold": hold, "slow": call_ufunc, "hush": hush, "speak": speak}
 
     def make(self, prim: Any, operator: bool = False) -> dict[str, Any]:
         """Compile the functions of `prim`; the text stays findable for tracebacks."""

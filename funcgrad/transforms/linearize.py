@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.borrow import Borrows
+from funcgrad.borrow import COPY_LIMIT, Borrows
 from funcgrad.core import Interpreter, Label, Primitive, Spec, Value, bind, dtype_of, shape_of, spec_of, tick
 from funcgrad.ops.elementwise import scale
 from funcgrad.ops.kinds import ID, Bilinear, Constant, Differentiable, Elementwise, Linear, Rule, Semilinear
@@ -22,6 +22,7 @@ from funcgrad.transforms import fused
 
 Node = tuple[Any, ...]
 Cotangents = dict[int, Any]
+_ndarray = np.ndarray
 
 
 class LinTracer(Tracer):
@@ -86,8 +87,10 @@ class Linearize(Interpreter):
 
     def hold(self, value: Value) -> Value:
         """What a node may keep: an array that is not ours is copied or borrowed."""
-        if type(value) is not np.ndarray:
+        if type(value) is not _ndarray:
             return value
+        if value.nbytes <= COPY_LIMIT:
+            return value.copy("K")
         if self.borrows is None:
             self.borrows = Borrows()
         return self.borrows.hold(value)
@@ -279,9 +282,11 @@ def walk(seeds: Sequence[tuple[Node, Value]], strict: bool = False) -> Cotangent
     where its partial is infinite or nan.
     """
     acc: Cotangents = {}
+    roots = []
     for node, ct in seeds:
         accumulate(acc, node[0], ct)
-    nodes = discover([node for node, _ in seeds])
+        roots.append(node)
+    nodes = discover(roots)
     for i in sorted(nodes, reverse=True):
         node = nodes[i]
         pull = node[1]

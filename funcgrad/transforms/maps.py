@@ -12,6 +12,7 @@ from funcgrad.core import Label, Traced, Value, bind, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare, stacked
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.shaping import dense
+from funcgrad.tensor import wrap
 from funcgrad.transforms import doors
 from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.doors import Chosen
@@ -209,7 +210,7 @@ def _given(t: Value, y: Any, tensors: bool) -> Any:
     if isinstance(t, Traced):
         return t
     shape, dtype = shape_of(y), dtype_of(y)
-    if not shape and not tensors and not type(y) is np.ndarray:
+    if not shape and not tensors and type(y) is not np.ndarray:
         return dtype.type(t)
     return doors.wrapped(doors.full(t, shape, dtype), tensors)
 
@@ -285,4 +286,7 @@ def stop_gradient(x: Any) -> Any:
 
 def _stopped_leaf(leaf: Any) -> Any:
     value = bare(leaf)
-    return bind(_stop, (value,), {}) if isinstance(value, Traced) else leaf
+    if not isinstance(value, Traced):
+        return leaf
+    stopped = bind(_stop, (value,), {})
+    return stopped if value is leaf else wrap(stopped)

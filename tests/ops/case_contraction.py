@@ -1,5 +1,93 @@
-"""Cases of contraction."""
+"""Cases of products: dot, matmul and their kin, tensordot, einsum, kron, cross."""
+
+import numpy as np
 
 from tests.ops.kit import arr, case
 
-_ = arr, case
+BLAS = "another order of summation"
+
+# ---- dot, inner, vdot, outer
+
+for _a, _b in [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((2, 0), (0, 3)), ((0,), (0,)), ((), (3,)), ((2, 3), ())]:
+    case(np.dot, np.dot, arr(*_a), arr(*_b, seed=1), complex=True)
+for _a, _b in [((2, 4, 3), (3,)), ((3,), (2, 3, 4)), ((2, 4, 3), (5, 3, 2)), ((2, 1, 3), (3, 2))]:
+    case(np.dot, np.dot, arr(*_a), arr(*_b, seed=1), complex=True, tol=1e-13, why=BLAS)
+case(np.dot, lambda x: np.dot(x, [1, 2, 3]) + np.dot(2.0, x), arr(3))
+case(np.dot, lambda x: np.dot(np.dot(x.T, x), x.T), arr(3, 2), tol=1e-13, why=BLAS)
+for _a, _b in [((3,), (3,)), ((2, 3), (4, 3)), ((2, 5, 3), (3,)), ((), (3,)), ((2, 0), (3, 0))]:
+    case(np.inner, np.inner, arr(*_a), arr(*_b, seed=1), complex=True, tol=1e-13, why=BLAS)
+for _a, _b in [((3,), (3,)), ((2, 3), (3, 2)), ((0,), (0,)), ((), ())]:
+    case(np.vdot, np.vdot, arr(*_a), arr(*_b, seed=1), complex=True)
+for _a, _b in [((3,), (2,)), ((2, 2), (3,)), ((), (3,)), ((0,), (3,))]:
+    case(np.outer, np.outer, arr(*_a), arr(*_b, seed=1), complex=True)
+case(np.outer, lambda x: np.outer(x, 2.0), arr(3))
+case(np.linalg.outer, np.linalg.outer, arr(3), arr(2, seed=1), complex=True)
+
+# ---- matmul and the other generalised ufuncs
+
+for _a, _b in [
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((2, 0), (0, 3)), ((0, 2, 3), (3, 2)), ((2, 1, 3, 4), (5, 4, 2)),
+    ((4,), (5, 4, 2)), ((5, 2, 4), (4,)), ((5, 2, 4), (4, 3)), ((2, 4), (5, 4, 3)), ((1, 2, 3), (4, 3, 2)), ((2, 2, 2), (2, 2, 2)),
+]:  # fmt: skip
+    case(np.matmul, np.matmul, arr(*_a), arr(*_b, seed=1), complex=True)
+case(np.matmul, lambda x, y: np.matmul(x, y, axes=[(0, 1), (1, 0), (0, 2)]), arr(2, 3, 4), arr(2, 3, 4, seed=1), complex=True, tol=1e-13, why=BLAS)
+case(np.matmul, lambda x: np.matmul(x, [[1, 2], [3, 4]]) @ x, arr(2, 2))
+case(np.linalg.matmul, np.linalg.matmul, arr(2, 3), arr(3, 2, seed=1), complex=True)
+for _a, _b in [((3,), (3,)), ((4, 3), (3,)), ((2, 1, 3), (4, 3)), ((2, 0), (2, 0))]:
+    case(np.vecdot, np.vecdot, arr(*_a), arr(*_b, seed=1), complex=True)
+case(np.vecdot, lambda x, y: np.vecdot(x, y, axis=0), arr(3, 4), arr(3, 4, seed=1), complex=True, tol=1e-13, why=BLAS)
+case(np.vecdot, lambda x, y: np.vecdot(x, y, axis=0, keepdims=True), arr(3, 4), arr(3, 4, seed=1), tol=1e-13, why=BLAS)
+case(np.vecdot, lambda x, y: np.vecdot(x, y, axes=[0, 1, ()]), arr(3, 4), arr(4, 3, seed=1), tol=1e-13, why=BLAS)
+case(np.linalg.vecdot, lambda x, y: np.linalg.vecdot(x, y, axis=0), arr(3, 4), arr(3, 4, seed=1), complex=True, tol=1e-13, why=BLAS)
+case(np.linalg.vecdot, np.linalg.vecdot, arr(2, 3), arr(3, seed=1))
+if hasattr(np, "matvec"):  # since NumPy 2.2
+    case(np.matvec, np.matvec, arr(5, 2, 3), arr(3, seed=1), complex=True, tol=1e-13, why=BLAS)
+    case(np.matvec, lambda x, y: np.matvec(x, y, axes=[(0, 2), 0, 1]), arr(2, 5, 3), arr(3, 5, seed=1), tol=1e-13, why=BLAS)
+    case(np.vecmat, np.vecmat, arr(3), arr(5, 3, 2, seed=1), complex=True, tol=1e-13, why=BLAS)
+    case(np.vecmat, np.vecmat, arr(2, 3), arr(2, 3, 4, seed=1), tol=1e-13, why=BLAS)
+
+# ---- tensordot
+
+for _a, _b, _axes in [
+    ((2, 3, 4), (3, 4, 5), 2), ((2, 3), (4,), 0), ((2, 3), (3, 4), 1), ((2, 3, 4), (4, 3, 2), ([1, 0], [1, 2])), ((2, 3), (4, 2), (0, 1)),
+    ((2, 3), (3, 2), ([-1], [-2])), ((3, 2, 4), (4, 2, 3), ([0, 2, 1], [2, 0, 1])), ((2, 3), (2, 3), ([0, 1], [0, 1])), ((), (3,), 0), ((2, 0), (0, 3), 1),
+]:  # fmt: skip
+    case(np.tensordot, lambda x, y, axes=_axes: np.tensordot(x, y, axes), arr(*_a), arr(*_b, seed=1), complex=True, tol=1e-13, why=BLAS)
+case(np.linalg.tensordot, lambda x, y: np.linalg.tensordot(x, y, axes=1), arr(2, 3), arr(3, 4, seed=1), tol=1e-13, why=BLAS)
+
+# ---- einsum
+
+EINSUMS: list[tuple[str, list[tuple[int, ...]]]] = [
+    ("ij,jk->ik", [(2, 3), (3, 4)]), ("ij,kj", [(2, 3), (4, 3)]), ("ij,jk->ki", [(2, 3), (3, 4)]), ("i,i", [(3,), (3,)]), ("i,i->i", [(3,), (3,)]),
+    ("i,j->ji", [(3,), (2,)]), ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]), ("ijb,jkb->kib", [(3, 4, 2), (4, 5, 2)]), ("ij,ij->i", [(2, 3), (2, 3)]),
+    ("ij,ji->", [(2, 3), (3, 2)]), ("ij,ik->ijk", [(2, 3), (2, 4)]), ("abcd,bd->ca", [(2, 3, 4, 5), (3, 5)]), ("abc,bcd->ad", [(2, 3, 4), (3, 4, 5)]),
+    ("ii", [(3, 3)]), ("ii->i", [(3, 3)]), ("iij->j", [(3, 3, 2)]), ("iji->j", [(3, 2, 3)]), ("iii->i", [(3, 3, 3)]), ("nd,nn->d", [(3, 2), (3, 3)]),
+    ("i...,i->...", [(2, 2, 2), (2,)]), ("i...,i...", [(2, 3), (2,)]), ("...ij,...jk->...ik", [(2, 1, 3, 4), (5, 4, 2)]), ("b...,...->...", [(2, 3), (2, 3, 1)]),
+    ("...", [(2, 3)]), ("ij->", [(2, 3)]), ("ij->ji", [(2, 3)]), ("ij->ij", [(2, 3)]), ("ba", [(2, 3)]), ("Ba", [(2, 3)]), ("ij,k->", [(2, 3), (4,)]),
+    (" i j , j k ->  i k", [(2, 3), (3, 2)]), ("i,i", [(1,), (3,)]), ("ij,jk->ik", [(2, 3), (1, 4)]), ("i,ij->j", [(2,), (1, 3)]),
+    ("i,ij,j", [(2,), (2, 3), (3,)]), ("i,i,i->", [(3,), (3,), (3,)]), ("ij,jk,kl,lm->im", [(2, 3), (3, 4), (4, 5), (5, 2)]), ("i,j,k->kij", [(2,), (3,), (4,)]),
+    ("ij,,jk->ki", [(2, 3), (), (3, 4)]), (",ij->ji", [(), (2, 3)]), ("->", [()]), ("ij,jk", [(2, 0), (0, 3)]), ("ij,jk->", [(0, 3), (3, 2)]),
+    ("bi,bij,bj->b", [(2, 3), (2, 3, 4), (2, 4)]), ("ij,ij,ij->ij", [(2, 3), (2, 3), (2, 3)]), ("ijj,jk->ik", [(2, 3, 3), (3, 2)]),
+]  # fmt: skip
+for _subscripts, _shapes in EINSUMS:
+    _args = [arr(*s, seed=k) for k, s in enumerate(_shapes)]
+    case(np.einsum, lambda *xs, s=_subscripts: np.einsum(s, *xs), *_args, complex=True, tol=1e-12, why=BLAS)
+for _optimize in [True, "optimal", ("greedy", 100), ["einsum_path", (0, 1), (0, 1)]]:
+    _args = [arr(2, 3), arr(3, 4, seed=1), arr(4, 2, seed=2)]
+    case(np.einsum, lambda x, y, z, how=_optimize: np.einsum("ij,jk,kl->li", x, y, z, optimize=how), *_args, tol=1e-12, why=BLAS)
+case(np.einsum, lambda x, y: np.einsum(x, [0, 1], y, [1, 2], [0, 2]), arr(2, 3), arr(3, 4, seed=1), tol=1e-12, why=BLAS)
+case(np.einsum, lambda x, y: np.einsum(x, [30, 1], y, [1, 2]), arr(2, 3), arr(3, 4, seed=1), tol=1e-12, why=BLAS)
+case(np.einsum, lambda x, y: np.einsum(x, [..., 1], y, [1, ...]), arr(2, 3), arr(3, 2, seed=1), tol=1e-12, why=BLAS)
+case(np.einsum, lambda x: np.einsum("ij,j->i", x, [1, 2, 3]), arr(2, 3), tol=1e-12, why=BLAS)
+case(np.einsum, lambda x: np.einsum("ij,jk->ik", x, x.T, dtype="f8", order="F", casting="same_kind"), arr(2, 3), tol=1e-12, why=BLAS)
+
+# ---- kron and cross
+
+for _a, _b in [((2,), (3,)), ((2, 3), (4,)), ((3,), (2, 1, 2)), ((), (2, 2)), ((2,), ()), ((0,), (2,))]:
+    case(np.kron, np.kron, arr(*_a), arr(*_b, seed=1), complex=True)
+for _a, _b in [((3,), (3,)), ((4, 3), (3,)), ((2, 1, 3), (4, 3)), ((0, 3), (3,))]:
+    case(np.cross, np.cross, arr(*_a), arr(*_b, seed=1), complex=True)
+case(np.cross, lambda x, y: np.cross(x, y, axis=0), arr(3, 2), arr(3, 2, seed=1))
+case(np.cross, lambda x, y: np.cross(x, y, axisa=0, axisb=1, axisc=0), arr(3, 2), arr(2, 3, seed=1))
+case(np.linalg.cross, np.linalg.cross, arr(2, 3), arr(2, 3, seed=1))
+case(np.linalg.cross, lambda x, y: np.linalg.cross(x, y, axis=0), arr(3, 2), arr(3, 2, seed=1))

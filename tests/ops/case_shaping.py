@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
+from funcgrad.errors import FrozenError
 from tests.ops.kit import arr, case
 
 CUBE, MATRIX, VECTOR, NUMBER, EMPTY = arr(2, 3, 4), arr(3, 4, seed=1), arr(5, seed=2), np.float64(1.25), arr(0, 3)
@@ -32,6 +34,15 @@ def rows(x: Any) -> Any:
     return np.reshape(np.ravel(x), x.shape)
 
 
+def refused(write: Callable[[], Any], x: Any) -> bool:
+    """A plain array can be written to; of a traced value that must raise."""
+    if isinstance(x, np.ndarray):
+        return True
+    with pytest.raises(FrozenError):
+        write()
+    return True
+
+
 # ---- the same elements in another shape
 
 both(np.reshape, lambda x: np.reshape(x, (4, -1)), CUBE, complex=True)
@@ -54,7 +65,13 @@ both(np.squeeze, lambda x: np.squeeze(x, -1), arr(1, 3, 1))
 both(np.squeeze, lambda x: np.squeeze(x, (0, 2)), arr(1, 3, 1))
 both(np.squeeze, lambda x: np.squeeze(x), arr(1, 1))
 both((np.atleast_1d, np.atleast_2d, np.atleast_3d), lambda x: (np.atleast_1d(x), np.atleast_2d(x), np.atleast_3d(x)), NUMBER)
-both((np.atleast_1d, np.atleast_2d, np.atleast_3d), lambda x, y, z: (np.atleast_1d(x, y), np.atleast_2d(x, y), np.atleast_3d(x, y, z)), VECTOR, MATRIX, CUBE)
+both(
+    (np.atleast_1d, np.atleast_2d, np.atleast_3d),
+    lambda x, y, z: (np.atleast_1d(x, y), np.atleast_2d(x, y), np.atleast_3d(x, y, z)),
+    VECTOR,
+    MATRIX,
+    CUBE,
+)
 both(np.broadcast_to, lambda x: np.broadcast_to(x, (2, 3, 4)), MATRIX, complex=True)
 both(np.broadcast_to, lambda x: np.broadcast_to(x, 4), NUMBER)
 both(np.broadcast_to, lambda x: np.broadcast_to(x, ()), NUMBER)
@@ -125,7 +142,12 @@ both(np.hsplit, lambda x: np.hsplit(x, [2]), VECTOR)
 
 # ---- repeated, left out, put in between
 
-both(np.repeat, lambda x: (np.repeat(x, 2), np.repeat(x, 3, axis=0), np.repeat(x, [1, 0, 2, 1], -1), np.repeat(x, 0, 1)), MATRIX, complex=True)
+both(
+    np.repeat,
+    lambda x: (np.repeat(x, 2), np.repeat(x, 3, axis=0), np.repeat(x, [1, 0, 2, 1], -1), np.repeat(x, 0, 1)),
+    MATRIX,
+    complex=True,
+)
 both(np.repeat, lambda x: np.repeat(x, 3), NUMBER)
 both(np.tile, lambda x: (np.tile(x, 2), np.tile(x, (2, 1, 3)), np.tile(x, (1, 1)), np.tile(x, (0, 2))), MATRIX)
 both(np.tile, lambda x: (np.tile(x, 2), np.tile(x, (2, 3))), NUMBER)
@@ -140,9 +162,17 @@ both(np.insert, lambda x, v: (np.insert(x, 1, v, axis=1), np.insert(x, [-1], v.T
 both(np.insert, lambda x, v: np.insert(x, 1, v), COMPLEX, np.float64(0.5))
 flat(np.insert, lambda v: np.insert([1, 2, 3], 1, v), NUMBER)
 
+ENDS = np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
+both(np.trim_zeros, lambda x: (np.trim_zeros(x * ENDS), np.trim_zeros(x * ENDS, "f"), np.trim_zeros(x * ENDS, trim="B")), arr(7))
+
 # ---- padding
 
-both(np.pad, lambda x: (np.pad(x, 1), np.pad(x, (2, 0)), np.pad(x, ((0, 1), (2, 1))), np.pad(x, 0), np.pad(x, [[1], [2]])), MATRIX, complex=True)
+both(
+    np.pad,
+    lambda x: (np.pad(x, 1), np.pad(x, (2, 0)), np.pad(x, ((0, 1), (2, 1))), np.pad(x, 0), np.pad(x, [[1], [2]])),
+    MATRIX,
+    complex=True,
+)
 both(np.pad, lambda x: (np.pad(x, {1: 2}), np.pad(x, {-1: (1, 0), 0: 1})), MATRIX)
 both(np.pad, lambda x: np.pad(x, 1, constant_values=((1.0, -2.0), (3.0, 4.0))), MATRIX)
 both(np.pad, lambda x, v: np.pad(x, (2, 1), constant_values=v), MATRIX, NUMBER)
@@ -154,7 +184,13 @@ for mode in ("edge", "wrap", "reflect", "symmetric"):
     both(np.pad, lambda x, mode=mode: np.pad(x, 2, mode=mode), arr(1))
 for mode in ("reflect", "symmetric"):
     both(np.pad, lambda x, mode=mode: np.pad(x, ((2, 1), (0, 3)), mode, reflect_type="odd"), MATRIX)
-    both(np.pad, lambda x, mode=mode: np.pad(x, (7, 9), mode, reflect_type="odd"), arr(3), tol=1e-14, why="one sum instead of one per reflection")
+    both(
+        np.pad,
+        lambda x, mode=mode: np.pad(x, (7, 9), mode, reflect_type="odd"),
+        arr(3),
+        tol=1e-14,
+        why="one sum instead of one per reflection",
+    )
     both(np.pad, lambda x, mode=mode: np.pad(x, 2, mode, reflect_type="odd"), arr(1))
 both(np.pad, lambda x: (np.pad(x, 2, "linear_ramp"), np.pad(x, ((1, 3), (0, 2)), "linear_ramp", end_values=(1.0, -5.0))), MATRIX)
 both(np.pad, lambda x, v: np.pad(x, 2, "linear_ramp", end_values=v), VECTOR, NUMBER)
@@ -175,6 +211,9 @@ both(np.diagonal, lambda x: np.diagonal(x), EMPTY)
 both(np.trace, lambda x: (np.trace(x), np.trace(x, 1), np.trace(x, -1)), MATRIX, complex=True)
 both(np.trace, lambda x: (np.trace(x, 1, 2, 0), np.trace(x, dtype=complex)), CUBE)
 
+flat(np.diag_indices_from, lambda x: np.diag_indices_from(x), arr(3, 3))
+flat((np.tril_indices_from, np.triu_indices_from), lambda x: (np.tril_indices_from(x, -1), np.triu_indices_from(x, k=1)), MATRIX)
+
 # ---- creation
 
 flat(
@@ -191,17 +230,42 @@ both(np.copy, lambda x: (np.copy(x), np.copy(x, order="F")), MATRIX)
 both(np.copy, lambda x: np.copy(x), NUMBER)
 both(np.astype, lambda x: (np.astype(x, np.complex128), x.astype(float)), VECTOR)
 flat(np.astype, lambda x: (x.astype(int), x.astype(bool)), VECTOR)
-both(np.linspace, lambda a, b: (np.linspace(a, b, 5), np.linspace(a, b, 4, endpoint=False), np.linspace(a, 3, 1)), NUMBER, np.float64(7.3), complex=True)
-both(np.linspace, lambda a, b: (np.linspace(a, b, 4, axis=-1), np.linspace(a, b, 3, axis=1), np.linspace(a, b, 5, retstep=True)), MATRIX, arr(4))
+both(
+    np.linspace,
+    lambda a, b: (np.linspace(a, b, 5), np.linspace(a, b, 4, endpoint=False), np.linspace(a, 3, 1)),
+    NUMBER,
+    np.float64(7.3),
+    complex=True,
+)
+both(
+    np.linspace,
+    lambda a, b: (np.linspace(a, b, 4, axis=-1), np.linspace(a, b, 3, axis=1), np.linspace(a, b, 5, retstep=True)),
+    MATRIX,
+    arr(4),
+)
 both(np.linspace, lambda a: np.linspace(a, 5, 6, dtype=complex), NUMBER)
 both(np.linspace, lambda a: np.linspace(a, 5, 6, True, True), THREE)
 flat(np.linspace, lambda a: np.linspace(a, 5, 0), NUMBER)
 flat(np.linspace, lambda a: np.linspace(a, 5.7, 6, dtype=int), NUMBER)
-both(np.logspace, lambda a, b: (np.logspace(a, b, 5), np.logspace(a, 2, 3, endpoint=False, base=2.0)), NUMBER, np.float64(0.5), tol=1e-15, why="one power")
+both(
+    np.logspace,
+    lambda a, b: (np.logspace(a, b, 5), np.logspace(a, 2, 3, endpoint=False, base=2.0)),
+    NUMBER,
+    np.float64(0.5),
+    tol=1e-15,
+    why="one power",
+)
 both(np.logspace, lambda a, b: (np.logspace(a, 1.0, 3, base=b), np.logspace(a, 1.0, 3, base=b, axis=-1)), arr(3), np.array([2.0, 3.0, 0.5]))
-both(np.geomspace, lambda a, b: (np.geomspace(a, b, 5), np.geomspace(a, b, 4, endpoint=False), np.geomspace(-a, -b, 3)), NUMBER, np.float64(7.3))
+both(
+    np.geomspace,
+    lambda a, b: (np.geomspace(a, b, 5), np.geomspace(a, b, 4, endpoint=False), np.geomspace(-a, -b, 3)),
+    NUMBER,
+    np.float64(7.3),
+)
 both(np.geomspace, lambda a: (np.geomspace(a, [4.0, 5.0, 6.0], 4, axis=-1), np.geomspace(a, 1, 1)), arr(3, low=1.0))
-both(np.meshgrid, lambda x, y: (np.meshgrid(x, y), np.meshgrid(x, y, sparse=True, indexing="ij", copy=False), np.meshgrid(x)), arr(3), arr(4))
+both(
+    np.meshgrid, lambda x, y: (np.meshgrid(x, y), np.meshgrid(x, y, sparse=True, indexing="ij", copy=False), np.meshgrid(x)), arr(3), arr(4)
+)
 both(np.meshgrid, lambda x, y, z: (np.meshgrid(x, y, z, indexing="ij"), np.meshgrid(x, y, z)), arr(3), arr(2), NUMBER)
 
 # ---- complex parts
@@ -211,26 +275,70 @@ both(np.real, lambda x: np.real(x), arr(3))
 flat(np.imag, lambda x: np.imag(x), arr(3))
 both(np.angle, lambda z: (np.angle(z), np.angle(z, deg=True)), arr(3) + 1j * arr(3, seed=1))
 flat(np.angle, lambda x: (np.angle(x), np.angle(x, True)), arr(3))
-both(np.real_if_close, lambda z: (np.real_if_close(z), np.real_if_close(z * 1e-16), np.real_if_close(z.real), np.real_if_close(z, 3)), arr(3) + 1j * arr(3, seed=1))
-flat((np.isreal, np.iscomplex), lambda z: (np.isreal(z), np.iscomplex(z), np.isreal(z.real), np.iscomplex(z.real)), np.array([1.0, 2j, 1 + 1j]))
-flat((np.iscomplexobj, np.isrealobj), lambda z: (np.iscomplexobj(z), np.isrealobj(z), np.iscomplexobj([z[0].real])), np.array([1.0, 2j, 1 + 1j]))
+both(
+    np.real_if_close,
+    lambda z: (np.real_if_close(z), np.real_if_close(z * 1e-16), np.real_if_close(z.real), np.real_if_close(z, 3)),
+    arr(3) + 1j * arr(3, seed=1),
+)
+flat(
+    (np.isreal, np.iscomplex),
+    lambda z: (np.isreal(z), np.iscomplex(z), np.isreal(z.real), np.iscomplex(z.real)),
+    np.array([1.0, 2j, 1 + 1j]),
+)
+flat(
+    (np.iscomplexobj, np.isrealobj),
+    lambda z: (np.iscomplexobj(z), np.isrealobj(z), np.iscomplexobj([z[0].real])),
+    np.array([1.0, 2j, 1 + 1j]),
+)
 
 # ---- what is known without differentiating
 
 flat((np.shape, np.ndim, np.size), lambda x: (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1), np.size(x, (0, -1))), CUBE)
-flat((np.result_type, np.can_cast, np.common_type), lambda x: (np.result_type(x, np.float32).name, np.can_cast(x.dtype, np.float32), np.common_type(x, x).__name__), MATRIX)
+flat(
+    (np.result_type, np.can_cast, np.common_type),
+    lambda x: (np.result_type(x, np.float32).name, np.can_cast(x.dtype, np.float32), np.common_type(x, x).__name__),
+    MATRIX,
+)
 flat((np.can_cast, np.min_scalar_type), lambda x: np.min_scalar_type(x).name, MATRIX, float32=False)
 flat((np.may_share_memory, np.shares_memory), lambda x: (np.may_share_memory(x, x), np.shares_memory(x, np.ones(3))), MATRIX)
 flat(
     (np.isclose, np.allclose),
-    lambda x, y: (np.isclose(x, y), np.isclose(x, y, equal_nan=True), np.isclose(x, 0.5, rtol=0.5), np.allclose(x, y), np.allclose(x, x), np.isclose(x, 1, atol=[1.0, 2.0, 0.0, 0.0])),
+    lambda x, y: (
+        np.isclose(x, y),
+        np.isclose(x, y, equal_nan=True),
+        np.isclose(x, 0.5, rtol=0.5),
+        np.allclose(x, y),
+        np.allclose(x, x),
+        np.isclose(x, 1, atol=[1.0, 2.0, 0.0, 0.0]),
+    ),
     np.array([1.0, np.nan, 2.0, np.inf]),
     np.array([1.0 + 1e-9, np.nan, 2.1, np.inf]),
 )
 flat(
     (np.array_equal, np.array_equiv),
-    lambda x: (np.array_equal(x, x), np.array_equal(x, x, equal_nan=True), np.array_equal(x, x[:1]), np.array_equiv(x, [x]), np.array_equiv(x, [1.0, 2.0])),
+    lambda x: (
+        np.array_equal(x, x),
+        np.array_equal(x, x, equal_nan=True),
+        np.array_equal(x, x[:1]),
+        np.array_equiv(x, [x]),
+        np.array_equiv(x, [1.0, 2.0]),
+    ),
     np.array([1.0, np.nan, 2.0]),
 )
 flat((np.round, np.around), lambda x: (np.round(x), np.around(x, 2), x.round(-1), np.round(30 * x, decimals=-1)), MATRIX)
-flat((np.array_str, np.array_repr, np.array2string), lambda x: (np.array_str(x), np.array_repr(x, precision=3), np.array2string(x, separator=", ")), VECTOR)
+flat(
+    (np.array_str, np.array_repr, np.array2string),
+    lambda x: (np.array_str(x), np.array_repr(x, precision=3), np.array2string(x, separator=", ")),
+    VECTOR,
+)
+
+# ---- what would write
+
+flat(np.copyto, lambda x: (refused(lambda: np.copyto(x, 1.0), x), refused(lambda: np.copyto(np.ones(5), x), x)), VECTOR)
+flat(np.full_like, lambda x: refused(lambda: np.full_like(np.ones(3), x[0]), x), VECTOR)
+flat((np.put, np.place), lambda x: (refused(lambda: np.put(x, [0], 1.0), x), refused(lambda: np.place(x, x > 0, 1.0), x)), VECTOR)
+flat(
+    (np.putmask, np.fill_diagonal),
+    lambda x: (refused(lambda: np.putmask(x, x > 0, 1.0), x), refused(lambda: np.fill_diagonal(x, 1.0), x)),
+    MATRIX,
+)

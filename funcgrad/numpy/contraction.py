@@ -101,8 +101,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Value:
         raise ValueError("duplicate axes are not allowed in tensordot")
     if len(mine) != len(theirs) or any(shape_of(a)[i] != shape_of(b)[j] for i, j in zip(mine, theirs, strict=True)):
         raise ValueError("shape-mismatch for sum")
-    out = ops.tensordot(a, b, contract=(tuple([i % n - n for i in mine]), tuple([j % m - m for j in theirs])))
-    return out if shape_of(out) else reshape(out, shape=())  # an array where other sums give a number
+    return ops.tensordot(a, b, contract=(tuple([i % n - n for i in mine]), tuple([j % m - m for j in theirs])))
 
 
 # ---- the generalised ufuncs: matmul, vecdot, matvec, vecmat

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,6 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import METHODS, implements
 from funcgrad.numpy.reductions import axes_of
 from funcgrad.ops import cumulative as ops
-from funcgrad.ops.elementwise import isnan, where
 from funcgrad.ops.shaping import cast, embed, reshape
 
 
@@ -24,7 +24,7 @@ def _along(op: Callable[..., Value], a: Any, axis: Any, dtype: Any) -> Value:
         a = reshape(a, shape=(math.prod(shape_of(a)),))
     if dtype is not None:
         a = cast(a, np.dtype(dtype))
-    return op(a, axis=-1 if axis is None else axes_of(a, axis.__index__())[0])
+    return op(a, axis=-1 if axis is None else axes_of(a, operator.index(axis))[0])
 
 
 @implements(np.cumsum)
@@ -35,21 +35,6 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Val
 @implements(np.cumprod)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Value:
     return _along(ops.cumprod, a, axis, dtype)
-
-
-def _replaced(a: Any, fill: float) -> Value:
-    a = array(a)
-    return where(isnan(a), fill, a)
-
-
-@implements(np.nancumsum)
-def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Value:
-    return cumsum(_replaced(a, 0), axis, dtype)
-
-
-@implements(np.nancumprod)
-def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Value:
-    return cumprod(_replaced(a, 1), axis, dtype)
 
 
 # ---- the Array API's names
@@ -85,7 +70,12 @@ def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None
 
 # ---- ufunc.accumulate
 
-_ACCUMULATE = {np.add: ops.cumsum, np.multiply: ops.cumprod, np.maximum: ops.cummax, np.minimum: ops.cummin}
+_ACCUMULATE: dict[np.ufunc, Callable[..., Value]] = {
+    np.add: ops.cumsum,
+    np.multiply: ops.cumprod,
+    np.maximum: ops.cummax,
+    np.minimum: ops.cummin,
+}
 
 
 def _method(ufunc: np.ufunc) -> Callable[..., Value]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad import errors
 from funcgrad.core import Value, dtype_of
-from funcgrad.numpy.bridge import bare
+from funcgrad.numpy.bridge import array, bare
 from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.shaping import cast
 
@@ -36,7 +36,8 @@ def implements(*functions: Callable[..., Any]) -> Callable[[F], F]:
     """
 
     def note(implementation: F) -> F:
-        names = list(inspect.signature(implementation).parameters)
+        parameters = inspect.signature(implementation).parameters
+        names = [name for name, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         for f in functions:
             FUNCTIONS[f] = implementation
             if "out" in names:
@@ -70,7 +71,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
     implementation = BY_UFUNC.get(ufunc) or UFUNCS.get(ufunc)
     if implementation is None:
         raise errors.MissingRuleError(name_of(ufunc))
-    args = tuple([np.asarray(a) if isinstance(a, (list, tuple)) else a for a in args])
+    args = tuple([array(a) if isinstance(a, (list, tuple)) else a for a in args])
     return implementation(*args) if not kwargs else _with_keywords(ufunc, implementation, args, kwargs)
 
 
@@ -84,7 +85,9 @@ def _with_keywords(ufunc: np.ufunc, implementation: Callable[..., Any], args: tu
     return implementation(*_in_loop(ufunc, args, **loop), **kwargs)
 
 
-def _in_loop(ufunc: np.ufunc, args: tuple[Value, ...], dtype: Any = None, signature: Any = None, casting: Any = "same_kind") -> tuple[Value, ...]:
+def _in_loop(
+    ufunc: np.ufunc, args: tuple[Value, ...], dtype: Any = None, signature: Any = None, casting: Any = "same_kind"
+) -> tuple[Value, ...]:
     """The operands in the dtypes in which NumPy would compute; its own error where there is no such loop."""
     if dtype is None and signature is None:
         return args

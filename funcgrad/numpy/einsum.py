@@ -23,7 +23,7 @@ Shapes = tuple[tuple[int, ...], ...]
 
 
 @implements(np.einsum)
-def einsum(*operands: Any, optimize: Any = False, dtype: Any = None, casting: str = "safe", order: str = "K") -> Value:
+def einsum(*operands: Any, out: None = None, optimize: Any = False, dtype: Any = None, casting: str = "safe", order: str = "K") -> Value:
     subscripts, given = _string_form(operands)
     values = [operand(x) for x in given]
     key = tuple(optimize) if isinstance(optimize, list) else optimize
@@ -196,4 +196,3 @@ class Plan:
             return x if self.steps else self.add(lambda values: values[k], out, x.shape)
         axes = tuple(x.letters.index(c) - len(out) for c in out)
         return self.add(lambda values: transpose(values[k], axes=axes), out, tuple(x.shape[a] for a in axes))
-

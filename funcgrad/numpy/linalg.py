@@ -35,6 +35,18 @@ def inv(a: Any) -> Value:
     return ops.inv(operand(a))
 
 
+@implements(np.linalg.pinv)
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = ...) -> Value:
+    a = operand(a)
+    if rcond is None:
+        rcond = 1e-15 if rtol is ... else rtol
+    elif rtol is not ...:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    if rcond is None:
+        rcond = max(shape_of(a)[-2:]) * np.finfo(dtype_of(a)).eps
+    return ops.pinv(a, rcond, hermitian=bool(hermitian))
+
+
 @implements(np.linalg.det)
 def det(a: Any) -> Value:
     return determinant.det(operand(a))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +14,9 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import METHODS, implements
 from funcgrad.ops import elementwise
 from funcgrad.ops import reductions as ops
-from funcgrad.ops.shaping import broadcast_to, cast, reshape
+from funcgrad.ops.shaping import broadcast_to, cast
 
-UNSET: Any = np._NoValue  # type: ignore[attr-defined]
+UNSET: Any = np._NoValue
 """What NumPy passes on where a keyword was not given."""
 
 
@@ -36,9 +35,10 @@ def axes_of(x: Value, axis: Any) -> tuple[int, ...]:
     return _axes(len(shape_of(x)), axis)
 
 
-def _loose_axes(x: Value, axis: Any) -> tuple[int, ...]:
+def loose_axes(x: Value, axis: Any) -> tuple[int, ...]:
     """As `axes_of`, but 0-d values have an axis 0 for the ufuncs' `reduce`."""
-    return axes_of(x, None if axis in (0, -1) and not shape_of(x) else axis)
+    n = len(shape_of(x))
+    return _axes(n, axis) if n or axis not in (0, -1) else ()
 
 
 def kept(out: Value, x: Value, axis: tuple[int, ...], keepdims: Any) -> Value:
@@ -69,8 +69,9 @@ class Reduction:
     identity: Any = None
 
     def __call__(self, a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Value:
-        a = array(a)
-        axes = _loose_axes(a, axis)
+        if not isinstance(a, Traced):
+            a = array(a)
+        axes = loose_axes(a, axis)
         if dtype is not None:
             a = cast(a, np.dtype(dtype))
         if initial is UNSET and where is True:
@@ -106,7 +107,7 @@ def _start(initial: Any, dtype: np.dtype[Any]) -> Value:
     return cast(initial, dtype)
 
 
-REDUCTIONS = {
+REDUCTIONS: dict[np.ufunc, Reduction] = {
     np.add: Reduction(ops.sum, elementwise.add, 0),
     np.multiply: Reduction(ops.prod, elementwise.multiply, 1),
     np.maximum: Reduction(ops.max, elementwise.maximum),
@@ -129,16 +130,20 @@ def _method(ufunc: np.ufunc) -> Callable[..., Value]:
 for _ufunc in REDUCTIONS:
     METHODS[_ufunc, "reduce"] = _method(_ufunc)
 
-_sum, _prod, _max, _min, _fmax, _fmin, _, _any, _all = REDUCTIONS.values()
+_sum, _prod, _max, _min, _, _, _, _any, _all = REDUCTIONS.values()
 
 
 @implements(np.sum)
-def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+def sum(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True
+) -> Value:  # fmt: skip
     return _sum(a, axis, dtype, keepdims, initial, where)
 
 
 @implements(np.prod)
-def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
+def prod(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True
+) -> Value:  # fmt: skip
     return _prod(a, axis, dtype, keepdims, initial, where)
 
 
@@ -150,16 +155,6 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, initi
 @implements(np.min, np.amin)
 def min(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
     return _min(a, axis, None, keepdims, initial, where)
-
-
-@implements(np.nanmax)
-def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
-    return _fmax(a, axis, None, keepdims, initial, where)
-
-
-@implements(np.nanmin)
-def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
-    return _fmin(a, axis, None, keepdims, initial, where)
 
 
 @implements(np.ptp)
@@ -182,37 +177,3 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
     a = array(a)
     axes = axes_of(a, axis)
     return kept(ops.count_nonzero(a, axis=axes), a, axes, keepdims)
-
-
-# ---- positions of extrema
-
-
-def _position(op: Callable[..., Value], a: Any, axis: Any, keepdims: Any) -> Value:
-    a = array(a)
-    shape = shape_of(a)
-    if axis is None or not shape:
-        _loose_axes(a, axis)
-        at = op(reshape(a, shape=(math.prod(shape_of(a)),)), axis=-1)
-        return kept(at, a, axes_of(a, None), keepdims)
-    axes = axes_of(a, axis.__index__())
-    return kept(op(a, axis=axes[0]), a, axes, keepdims)
-
-
-@implements(np.argmax)
-def argmax(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
-    return _position(ops.argmax, a, axis, keepdims)
-
-
-@implements(np.argmin)
-def argmin(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
-    return _position(ops.argmin, a, axis, keepdims)
-
-
-@implements(np.nanargmax)
-def nanargmax(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
-    return _position(ops.nanargmax, a, axis, keepdims)
-
-
-@implements(np.nanargmin)
-def nanargmin(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
-    return _position(ops.nanargmin, a, axis, keepdims)

@@ -1,4 +1,4 @@
-"""Means and spreads, also of what `where=` or nan leaves over."""
+"""Means and spreads, also of what a mask leaves over."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.reductions import UNSET, axes_of, kept, mask_of
 from funcgrad.ops import reductions as ops
-from funcgrad.ops.elementwise import imag, isnan, logical_and, logical_not, multiply, real, root, square, where
+from funcgrad.ops.elementwise import imag, multiply, real, root, square, where
 from funcgrad.ops.shaping import broadcast_to, cast, reshape, transpose
 
 Axes = tuple[int, ...]
 
-# ---- what the mask leaves over; None keeps everything
+# ---- what a mask leaves over; None keeps everything
 
 
 def _counts(mask: Any, shape: tuple[int, ...], axes: Axes) -> Any:
@@ -32,12 +32,12 @@ def _per(total: Value, count: Any) -> Value:
     return cast(total / count, dtype_of(total))
 
 
-def _masked_mean(a: Value, mask: Any, axes: Axes) -> Value:
+def masked_mean(a: Value, mask: Any, axes: Axes) -> Value:
     return _per(ops.sum(_masked(a, mask), axis=axes), _counts(mask, shape_of(a), axes))
 
 
-def _masked_var(a: Value, mask: Any, axes: Axes, ddof: Any, centre: Any, without_freedom: float) -> Value:
-    """The squared distances from `centre` (by default the mean) per degree of freedom, or per `without_freedom` if there is none."""
+def masked_var(a: Value, mask: Any, axes: Axes, ddof: Any, centre: Any, withoutddof_of: float) -> Value:
+    """The squared distances from `centre` (by default the mean) per degree of freedom, or per `withoutddof_of` if there is none."""
     shape, a = shape_of(a), _masked(a, mask)
     count = _counts(mask, shape, axes)
     if centre is UNSET or centre is None:
@@ -45,16 +45,10 @@ def _masked_var(a: Value, mask: Any, axes: Axes, ddof: Any, centre: Any, without
     apart = _masked(a - array(centre), mask)
     squares = square(real(apart)) + square(imag(apart)) if dtype_of(apart).kind == "c" else square(apart)
     freedom = count - ddof
-    return _per(ops.sum(squares, axis=axes), where(freedom > 0, freedom, without_freedom))
+    return _per(ops.sum(squares, axis=axes), where(freedom > 0, freedom, withoutddof_of))
 
 
-def _present(a: Value, mask: Any) -> Any:
-    """What is no nan, within the mask."""
-    present = logical_not(isnan(a))
-    return present if mask is None else logical_and(present, mask)
-
-
-def _freedom(ddof: Any, correction: Any) -> Any:
+def ddof_of(ddof: Any, correction: Any) -> Any:
     if correction is UNSET:
         return ddof
     if ddof != 0:
@@ -62,7 +56,7 @@ def _freedom(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def _in(a: Any, dtype: Any) -> Value:
+def in_dtype(a: Any, dtype: Any) -> Value:
     return array(a) if dtype is None else cast(array(a), np.dtype(dtype))
 
 
@@ -71,13 +65,13 @@ def _in(a: Any, dtype: Any) -> Value:
 
 @implements(np.mean)
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, *, where: Any = True) -> Value:
-    a = _in(a, dtype)
+    a = in_dtype(a, dtype)
     axes = axes_of(a, axis)
     mask = mask_of(where, a)
     if mask is None:
         return kept(ops.mean(a, axis=axes), a, axes, keepdims)
     wide = cast(a, np.dtype(np.float32)) if dtype is None and dtype_of(a) == np.float16 else a
-    return kept(cast(_masked_mean(wide, mask, axes), dtype_of(a)), a, axes, keepdims)
+    return kept(cast(masked_mean(wide, mask, axes), dtype_of(a)), a, axes, keepdims)
 
 
 @implements(np.var)
@@ -85,11 +79,11 @@ def var(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
     *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
 ) -> Value:  # fmt: skip
-    a, ddof = _in(a, dtype), _freedom(ddof, correction)
+    a, ddof = in_dtype(a, dtype), ddof_of(ddof, correction)
     axes = axes_of(a, axis)
     mask = mask_of(where, a)
     plain = mask is None and (mean is UNSET or mean is None)
-    found = ops.var(a, axis=axes, ddof=ddof) if plain else _masked_var(a, mask, axes, ddof, mean, 0.0)
+    found = ops.var(a, axis=axes, ddof=ddof) if plain else masked_var(a, mask, axes, ddof, mean, 0.0)
     return kept(found, a, axes, keepdims)
 
 
@@ -99,46 +93,6 @@ def std(
     *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
 ) -> Value:  # fmt: skip
     return root(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
-
-
-@implements(np.nanmean)
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, *, where: Any = True) -> Value:
-    a = _in(a, dtype)
-    axes = axes_of(a, axis)
-    return kept(_masked_mean(a, _present(a, mask_of(where, a)), axes), a, axes, keepdims)
-
-
-@implements(np.nanvar)
-def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
-    *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
-) -> Value:  # fmt: skip
-    a, ddof = _in(a, dtype), _freedom(ddof, correction)
-    axes = axes_of(a, axis)
-    return kept(_masked_var(a, _present(a, mask_of(where, a)), axes, ddof, mean, np.nan), a, axes, keepdims)
-
-
-@implements(np.nanstd)
-def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
-    *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
-) -> Value:  # fmt: skip
-    return root(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
-
-
-def _replaced(a: Any, fill: float) -> Value:
-    a = array(a)
-    return where(isnan(a), fill, a)
-
-
-@implements(np.nansum)
-def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
-    return reductions.sum(_replaced(a, 0), axis, dtype, None, keepdims, initial, where)
-
-
-@implements(np.nanprod)
-def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, initial: Any = UNSET, where: Any = True) -> Value:
-    return reductions.prod(_replaced(a, 1), axis, dtype, None, keepdims, initial, where)
 
 
 # ---- weighted means

@@ -103,9 +103,7 @@ def _vecdot(x: Any, y: Any) -> Any:
     return np.vecdot(np.conjugate(x) if np.iscomplexobj(x) else x, y)
 
 
-vecdot = bilinear(
-    "vecdot", _vecdot, lambda ct, x, y: fit(column(ct) * y, x.shape), lambda ct, x, y: fit(column(ct) * x, y.shape)
-)
+vecdot = bilinear("vecdot", _vecdot, lambda ct, x, y: fit(column(ct) * y, x.shape), lambda ct, x, y: fit(column(ct) * x, y.shape))
 """The sum of products along the last axis. Nothing is conjugated."""
 
 cross: Bilinear = bilinear(

@@ -8,12 +8,12 @@ import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
 from funcgrad.ops.elementwise import ratio
-from funcgrad.ops.kinds import constant, differentiable, linear, semilinear
+from funcgrad.ops.kinds import Linear, constant, differentiable, linear, semilinear
 from funcgrad.ops.shaping import embed, window
 
-reverse = linear("reverse", lambda x, *, axis: np.flip(x, axis), lambda ct, x, *, axis: reverse(ct, axis=axis))
+reverse: Linear = linear("reverse", lambda x, *, axis: np.flip(x, axis), lambda ct, x, *, axis: reverse(ct, axis=axis))
 
-cumsum = linear(
+cumsum: Linear = linear(
     "cumsum",
     lambda x, *, axis: np.add.accumulate(x, axis=axis),
     lambda ct, x, *, axis: reverse(cumsum(reverse(ct, axis=axis), axis=axis), axis=axis),
@@ -83,8 +83,9 @@ def _holders(x: Any, out: Any) -> Any:
 def _lasts(out: Any, *, axis: int) -> Any:
     """1 where the running extremum is the one before, 0 where a new one begins."""
     out = np.moveaxis(out, axis, -1)
+    now, before = out[..., 1:], out[..., :-1]
     same = np.zeros(out.shape, out.dtype)
-    same[..., 1:] = out[..., 1:] == out[..., :-1]
+    same[..., 1:] = (now == before) | ((now != now) & (before != before))
     return np.moveaxis(same, -1, axis)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Value, dtype_of
-from funcgrad.ops.kinds import ID, NEG, constant, differentiable, elementwise
+from funcgrad.ops.kinds import ID, NEG, Constant, Elementwise, constant, differentiable, elementwise
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 _DEGREE = math.pi / 180.0
@@ -26,7 +26,7 @@ def _scale(t: Any, p: Any) -> Any:
         return np.where(t == 0, np.zeros((), np.result_type(t, p)), np.multiply(t, p))[()]
 
 
-scale = elementwise(_scale, lambda t, y: scale(t, y), lambda t, x: scale(x, t), name="scale")
+scale: Elementwise = elementwise(_scale, lambda t, y: scale(t, y), lambda t, x: scale(x, t), name="scale")
 
 
 def _ratio(x: Any, y: Any) -> Any:
@@ -34,7 +34,7 @@ def _ratio(x: Any, y: Any) -> Any:
         return np.where(y == 0, np.zeros((), np.result_type(x, y)), np.divide(x, y))[()]
 
 
-ratio = elementwise(_ratio, lambda t, y: ratio(t, y), lambda t, out, y: -ratio(t * out, y), name="ratio")
+ratio: Elementwise = elementwise(_ratio, lambda t, y: ratio(t, y), lambda t, out, y: -ratio(t * out, y), name="ratio")
 """`x / y`, but 0 wherever `y` is 0: the subgradient of least norm where a norm is 0."""
 
 # ---- arithmetic
@@ -56,7 +56,7 @@ def _quotient(x: Any, y: Any, out: Any) -> Any:
     return np.rint(np.divide(np.subtract(x, out), y))
 
 
-quotient = constant(_quotient, name="quotient")
+quotient: Constant = constant(_quotient, name="quotient")
 
 
 def _power_base(t: Value, x: Value, y: Value) -> Value:
@@ -75,10 +75,10 @@ def _power_exponent(t: Value, out: Value, x: Value) -> Value:
 
 
 power = elementwise(np.power, _power_base, _power_exponent)
-float_power = elementwise(
+float_power: Elementwise = elementwise(
     lambda x, y: np.float_power(x, y), lambda t, x, y: t * scale(y, float_power(x, y - 1)), _power_exponent, name="float_power"
 )
-ldexp = elementwise(np.ldexp, lambda t, y: ldexp(t, y), None)
+ldexp: Elementwise = elementwise(np.ldexp, lambda t, y: ldexp(t, y), None)
 
 # ---- exponentials and logarithms
 
@@ -97,7 +97,7 @@ cbrt = elementwise(np.cbrt, lambda t, out: t / (3 * out * out))
 def _log_share(x: Any, y: Any, out: Any) -> Any:
     """What `x - out` means where `out` is infinite: the winners share at inf, nobody has a share at -inf."""
     if not np.isinf(out).any():
-        return 0.0
+        return np.zeros_like(out)
     with np.errstate(divide="ignore"):
         return np.where(out > 0, np.log(_wins(x, y, out)), -np.inf)
 
@@ -105,9 +105,9 @@ def _log_share(x: Any, y: Any, out: Any) -> Any:
 log_share = constant(_log_share, name="log_share")
 
 
-def _log_weight(x: Value, y: Value, out: Value) -> Value:
+def _log_weight(x: Value, y: Value, out: Value, log_base: float = 1.0) -> Value:
     """The logarithm of the share of `x` in `out`, the logarithm of a sum."""
-    return where(isinf(out), log_share(x, y, out), x - out)
+    return where(isinf(out), log_share(x, y, out) / log_base, x - out)
 
 
 logaddexp = elementwise(
@@ -117,8 +117,8 @@ logaddexp = elementwise(
 )
 logaddexp2 = elementwise(
     np.logaddexp2,
-    lambda t, x, y, out: t * exp2(_log_weight(x, y, out)),
-    lambda t, x, y, out: t * exp2(_log_weight(y, x, out)),
+    lambda t, x, y, out: t * exp2(_log_weight(x, y, out, _LN2)),
+    lambda t, x, y, out: t * exp2(_log_weight(y, x, out, _LN2)),
 )
 
 # ---- trigonometric and hyperbolic
@@ -126,11 +126,16 @@ logaddexp2 = elementwise(
 sin = elementwise(np.sin, lambda t, x: t * np.cos(x))
 cos = elementwise(np.cos, lambda t, x: -t * np.sin(x))
 tan = elementwise(np.tan, lambda t, out: t * (1 + out * out))
-arcsin = elementwise(np.arcsin, lambda t, x: t / np.sqrt(-(x - 1) * (x + 1)))  # so written, the side of the branch cut is kept
-arccos = elementwise(np.arccos, lambda t, x: -t / np.sqrt(-(x - 1) * (x + 1)))
+arcsin = elementwise(np.arcsin, lambda t, x: t / np.sqrt(_plus_one(-x) * _plus_one(x)))
+arccos = elementwise(np.arccos, lambda t, x: -t / np.sqrt(_plus_one(-x) * _plus_one(x)))
 arctan = elementwise(np.arctan, lambda t, x: t / (1 + x * x))
 arctan2 = elementwise(np.arctan2, lambda t, x, y: _turn(t, y, hypot(x, y)), lambda t, x, y: _turn(-t, x, hypot(x, y)))
-hypot = elementwise(np.hypot, lambda t, out, x: t * ratio(x, out), lambda t, out, y: t * ratio(y, out))
+hypot: Elementwise = elementwise(np.hypot, lambda t, out, x: t * ratio(x, out), lambda t, out, y: t * ratio(y, out))
+
+
+def _plus_one(x: Value) -> Value:
+    """`x + 1`, with the sign of a zero imaginary part: it tells the side of a branch cut, and adding +1 would lose it."""
+    return -(-x - 1) if dtype_of(x).kind == "c" else x + 1
 
 
 def _turn(t: Value, x: Value, r: Value) -> Value:
@@ -141,8 +146,8 @@ def _turn(t: Value, x: Value, r: Value) -> Value:
 sinh = elementwise(np.sinh, lambda t, x: t * np.cosh(x))
 cosh = elementwise(np.cosh, lambda t, x: t * np.sinh(x))
 tanh = elementwise(np.tanh, lambda t, out: t * (1 - out * out))
-arcsinh = elementwise(np.arcsinh, lambda t, x: t / np.sqrt(1 + x * x))
-arccosh = elementwise(np.arccosh, lambda t, x: t / (np.sqrt(x - 1) * sqrt(x + 1)))
+arcsinh = elementwise(np.arcsinh, lambda t, x: t / np.sqrt(_plus_one(x * x)))
+arccosh = elementwise(np.arccosh, lambda t, x: t / (np.sqrt(x - 1) * np.sqrt(_plus_one(x))))
 arctanh = elementwise(np.arctanh, lambda t, x: t / ((1 - x) * (1 + x)))
 deg2rad = elementwise(np.deg2rad, lambda t: t * _DEGREE)
 radians = elementwise(np.radians, lambda t: t * _DEGREE)
@@ -152,15 +157,22 @@ degrees = elementwise(np.degrees, lambda t: t / _DEGREE)
 # ---- kinks: ties share equally
 
 
-def _wins(x: Value, y: Value, out: Value) -> Value:
-    """1 where `x` is the result, ½ where both are, 0 elsewhere; nan is the result where it stands."""
-    mine, other = (x == out) | (x != x), (y == out) | (y != y)
-    return np.where(mine, np.where(other, 0.5, 1.0), 0.0).astype(np.result_type(out))
+def _wins(x: Any, y: Any, out: Any) -> Any:
+    """1 where `x` is the result, ½ where both are, 0 elsewhere; nan is the result where it stands. A mask, without ties."""
+    mine, other = x == out, y == out
+    if not np.all(mine | other):
+        mine, other = mine | (x != x), other | (y != y)
+    return _shared(mine, other, out)
 
 
-def _fwins(x: Value, y: Value, out: Value) -> Value:
+def _fwins(x: Any, y: Any, out: Any) -> Any:
     """As `wins`, but a nan loses against a number."""
-    return np.where(x == out, np.where(y == out, 0.5, 1.0), 0.0).astype(np.result_type(out))
+    return _shared(x == out, y == out, out)
+
+
+def _shared(mine: Any, other: Any, out: Any) -> Any:
+    ties = mine & other
+    return np.where(ties, 0.5, mine).astype(np.result_type(out))[()] if np.any(ties) else mine
 
 
 wins = constant(_wins, name="wins")
@@ -183,7 +195,7 @@ def _slope(x: Value) -> Value:
 
 # ---- complex: |z|, Re, Im and conj are linear over the reals only; the edge takes the real part where the output is real
 
-conjugate = elementwise(np.conjugate, lambda t: conjugate(t))
+conjugate: Elementwise = elementwise(np.conjugate, lambda t: conjugate(t))
 real = elementwise(lambda x: np.real(x), ID, name="real", keeps_dtype=False)
 imag = elementwise(lambda x: np.imag(x), lambda t: t * -1j, name="imag", keeps_dtype=False)
 
@@ -201,10 +213,11 @@ phase = differentiable("phase", lambda x: np.sign(x), _phase_tangent)
 
 
 def _where(c: Value, x: Value, y: Value) -> Value:
-    return np.where(c, x, y)[()]
+    chosen: Any = np.where(c, x, y)
+    return chosen[()]
 
 
-where = elementwise(_where, None, lambda t, x: where(x, t, 0), lambda t, x: where(x, 0, t), name="where")
+where: Elementwise = elementwise(_where, None, lambda t, x: where(x, t, 0), lambda t, x: where(x, 0, t), name="where")
 
 # ---- parts of a number
 
@@ -218,7 +231,7 @@ floor = constant(np.floor)
 ceil = constant(np.ceil)
 trunc = constant(np.trunc)
 rint = constant(np.rint)
-floor_divide = constant(np.floor_divide)
+floor_divide: Constant = constant(np.floor_divide)
 isnan = constant(np.isnan)
 isinf = constant(np.isinf)
 logical_and = constant(np.logical_and)

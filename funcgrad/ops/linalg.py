@@ -75,3 +75,19 @@ def _cholesky_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool
 
 cholesky = differentiable("cholesky", lambda a: np.linalg.cholesky(a), _cholesky_tangent, _cholesky_back)
 """The lower factor; its upper triangle is exactly zero."""
+
+# ---- P = A⁺ where the rank does not change (G. Golub and V. Pereyra, The differentiation of pseudo-inverses, 1973, eq. 4.12):
+# dP = -P dA P + P Pᴴ dAᴴ (1 - A P) + (1 - P A) dAᴴ Pᴴ P
+
+
+def _pinv_tangent(out: Value, args: tuple[Value, ...], tangents: tuple[Value, ...], *, hermitian: bool) -> Value | None:
+    if tangents[0] is None:
+        return None
+    a, da = (_symmetric_part(x) if hermitian else x for x in (args[0], tangents[0]))
+    adjoint, turned = _adjoint(out), _adjoint(da)
+    left, right = matmul(matmul(out, adjoint), turned), matmul(turned, matmul(adjoint, out))
+    return left + right - matmul(matmul(out, da) + matmul(left, a), out) - matmul(out, matmul(a, right))
+
+
+pinv = differentiable("pinv", lambda a, tol, *, hermitian: np.linalg.pinv(a, tol, hermitian), _pinv_tangent)
+"""`tol`, relative to the largest singular value, is what counts as zero; it has no derivative."""

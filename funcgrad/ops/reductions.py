@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
 from funcgrad.ops.cumulative import before, cumprod, reverse
-from funcgrad.ops.elementwise import conjugate, exp, isinf, real, where
+from funcgrad.ops.elementwise import conjugate, exp, isinf, where
 from funcgrad.ops.kinds import constant, differentiable, linear
 from funcgrad.ops.shaping import cast, reshape, transpose
 
@@ -18,13 +18,15 @@ Axes = tuple[int, ...]
 
 def keep(x: Value, shape: tuple[int, ...], axis: Axes) -> Value:
     """A reduced value of an operand of this shape, with ones where the axes were."""
-    n = len(shape)
-    return reshape(x, shape=tuple([1 if i - n in axis else size for i, size in enumerate(shape)]))
+    kept = list(shape)
+    for i in axis:
+        kept[i] = 1
+    return reshape(x, shape=tuple(kept))
 
 
-def expand(ct: Value, shape: tuple[int, ...], axis: Axes) -> Value:
-    """As `keep`, for cotangents: a 0-d one stands for a uniform one, as one with ones in its shape for one that repeats."""
-    return keep(ct, shape, axis) if shape_of(ct) else ct
+def expand(x: Value, shape: tuple[int, ...], axis: Axes) -> Value:
+    """As `keep`, but what is 0-d broadcasts as it is; as a cotangent it stands for a uniform one."""
+    return keep(x, shape, axis) if shape_of(x) else x
 
 
 def count(shape: tuple[int, ...], axis: Axes) -> int:
@@ -55,10 +57,10 @@ mean = linear("mean", _mean, _mean_back)
 def _var_slope(x: Value, axis: Axes, ddof: float) -> Value:
     """∂var/∂x = 2 (x - mean) / (n - ddof), conjugated where it is complex."""
     shape = shape_of(x)
-    centred = x - keep(mean(x, axis=axis), shape, axis)
-    with np.errstate(divide="ignore"):
-        factor = np.divide(2.0, np.maximum(count(shape, axis) - ddof, 0))
-    return (conjugate(centred) if dtype_of(x).kind == "c" else centred) * float(factor)
+    centred = x - expand(mean(x, axis=axis), shape, axis)
+    freedom = count(shape, axis) - ddof
+    factor = 2.0 / freedom if freedom > 0 else math.inf
+    return (conjugate(centred) if dtype_of(x).kind == "c" else centred) * factor
 
 
 def _var_tangent(out: Value, args: tuple[Value], tangents: tuple[Value], *, axis: Axes, ddof: float) -> Value:
@@ -105,12 +107,13 @@ prod = differentiable("prod", lambda x, *, axis: np.multiply.reduce(x, axis=axis
 
 def _shares(x: Any, out: Any, *, axis: Axes) -> Any:
     """The share of each element in an extremum; counted in float64, as 70,000 overflows float16."""
-    out = np.expand_dims(out, axis)
+    out = expand(out, np.shape(x), axis)
     mine = x == out
-    if np.isnan(out).any():
-        mine = mine | ((x != x) & (out != out))
     held = np.add.reduce(mine, axis=axis, keepdims=True)
-    return (mine / np.maximum(held, 1)).astype(dtype_of(x), copy=False)
+    if not np.logical_and.reduce(held, axis=None):  # nobody equals a nan
+        mine = mine | ((x != x) & (out != out))
+        held = np.maximum(np.add.reduce(mine, axis=axis, keepdims=True), 1)
+    return np.divide(mine, held).astype(dtype_of(x), copy=False)
 
 
 shares = constant(_shares, name="shares")
@@ -133,9 +136,9 @@ nanmin = differentiable("nanmin", lambda x, *, axis: np.nanmin(np.asarray(x), ax
 def _log_shares(x: Any, out: Any, *, axis: Axes) -> Any:
     """What `x - out` means where `out` is infinite: the winners share at inf, nobody has a share at -inf."""
     if not np.isinf(out).any():
-        return 0.0
+        return np.zeros_like(x)
     with np.errstate(divide="ignore"):
-        return np.where(np.expand_dims(out, axis) > 0, np.log(_shares(x, out, axis=axis)), -np.inf)
+        return np.where(expand(out, np.shape(x), axis) > 0, np.log(_shares(x, out, axis=axis)), -np.inf)
 
 
 log_shares = constant(_log_shares, name="log_shares")

@@ -18,7 +18,7 @@ from funcgrad.ops.elementwise import scale
 from funcgrad.ops.kinds import ID, Bilinear, Constant, Differentiable, Elementwise, Linear, Rule, Semilinear
 from funcgrad.ops.shaping import dense, undo
 from funcgrad.tensor import Tracer
-from funcgrad.transforms import fused
+from funcgrad.transforms import fused, pages
 
 Node = tuple[Any, ...]
 Cotangents = dict[int, Any]
@@ -92,6 +92,7 @@ class Linearize(Interpreter):
         if value.nbytes <= COPY_LIMIT:
             return value.copy("K")
         if self.borrows is None:
+            pages.keep()
             self.borrows = Borrows()
         return self.borrows.hold(value)
 

@@ -18,7 +18,8 @@ for _name in REAL:
     case(getattr(np, _name), getattr(np, _name), arr(3, 4), complex=_name == "absolute")
 for _name in POSITIVE:
     case(getattr(np, _name), getattr(np, _name), arr(3, 4, low=0.3, high=2.5), complex=True)
-for _name, (_low, _high) in {"arcsin": (-0.9, 0.9), "arccos": (-0.9, 0.9), "arctanh": (-0.9, 0.9), "log1p": (-0.6, 2), "arccosh": (1.2, 3)}.items():
+WITHIN = {"arcsin": (-0.9, 0.9), "arccos": (-0.9, 0.9), "arctanh": (-0.9, 0.9), "log1p": (-0.6, 2), "arccosh": (1.2, 3)}
+for _name, (_low, _high) in WITHIN.items():
     case(getattr(np, _name), getattr(np, _name), arr(3, 4, low=_low, high=_high), complex=True)
 
 case(np.tanh, np.tanh, arr()[()], name="tanh-0d")
@@ -85,7 +86,8 @@ FLAT = "floor ceil trunc rint sign isnan isinf isfinite signbit logical_not spac
 FLAT2 = "floor_divide equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor".split()
 INTEGERS = "bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd lcm".split()
 for _name in FLAT:
-    case(getattr(np, _name), lambda x, _f=getattr(np, _name): (_f(x) * 1.0, _f(x)), arr(3, 4), smooth=False)
+    _ufunc = getattr(np, _name)
+    case(_ufunc, lambda x, _f=_ufunc: (_f(x) * 1.0, _f(x)), arr(3, 4), smooth=False)
 for _name in FLAT2:
     _ufunc = getattr(np, _name)
     case(_ufunc, lambda x, y, _f=_ufunc: (_f(x, y) * 1.0, _f(x, y)), arr(3, 1), arr(4, seed=1), smooth=False)

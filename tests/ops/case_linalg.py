@@ -21,7 +21,10 @@ def positive(x: np.ndarray) -> np.ndarray:
 
 # ---- solve and inv
 
-for _a, _b in [((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (2, 3, 2)), ((3, 3), (2, 3, 2)), ((2, 1, 3, 3), (4, 3, 2)), ((1, 1), (1,)), ((0, 0), (0,))]:
+for _a, _b in [
+    ((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (2, 3, 2)), ((3, 3), (2, 3, 2)), ((2, 1, 3, 3), (4, 3, 2)), ((1, 1), (1,)),
+    ((0, 0), (0,)),
+]:  # fmt: skip
     case(L.solve, L.solve, regular(*_a), arr(*_b, seed=1), complex=True)
 case(L.solve, L.solve, regular(2, 3, 3), arr(3, seed=1), complex=True, tol=1e-13, why=LAPACK)
 case(L.solve, lambda b: L.solve([[2, 1], [1, 3]], b), arr(2))
@@ -29,9 +32,19 @@ case(L.solve, lambda a: L.solve(a, [1, 2]), regular(2, 2))
 for _a in [(3, 3), (2, 3, 3), (1, 1), (0, 2, 2)]:
     case(L.inv, L.inv, regular(*_a), complex=True)
 case(L.tensorsolve, L.tensorsolve, regular(6, 6).reshape(2, 3, 2, 3), arr(2, 3, seed=1), tol=1e-13, why=LAPACK)
-case(L.tensorsolve, lambda a, b: L.tensorsolve(a, b, axes=(0,)), regular(6, 6).reshape(3, 2, 6).transpose(0, 2, 1), arr(6, seed=1), tol=1e-13, why=LAPACK)
+_a = regular(6, 6).reshape(3, 2, 6).transpose(0, 2, 1)
+case(L.tensorsolve, lambda a, b: L.tensorsolve(a, b, axes=(0,)), _a, arr(6, seed=1), tol=1e-13, why=LAPACK)
 case(L.tensorinv, L.tensorinv, regular(6, 6).reshape(2, 3, 3, 2))
 case(L.tensorinv, lambda a: L.tensorinv(a, ind=1), regular(6, 6).reshape(6, 2, 3))
+
+case(L.pinv, L.pinv, arr(4, 2), complex=True)
+case(L.pinv, L.pinv, arr(2, 2, 3), complex=True)
+case(L.pinv, L.pinv, arr(3, 3), complex=True)
+case(L.pinv, lambda x, y: L.pinv(x @ y, rcond=1e-9), arr(4, 2), arr(2, 3, seed=1), name="pinv-rank-2", float32=False, complex=True)
+case(L.pinv, lambda x: L.pinv(x, rtol=None) + L.pinv(x, rtol=1e-9), arr(2, 3))
+case(L.pinv, lambda x: L.pinv([[1.0, 2.0], [3.0, 4.0]], rcond=1e-9 * x) + 0 * x, arr(), name="pinv-traced-tolerance", smooth=False)
+case(L.pinv, lambda x: L.pinv(positive(x), hermitian=True), arr(2, 3, 3), complex=True)
+case(L.pinv, lambda x: L.pinv(x @ x.T, 1e-9, True), arr(3, 2), name="pinv-hermitian-rank-2", float32=False)
 
 # ---- determinants, of singular matrices too
 

@@ -12,7 +12,10 @@ from funcgrad import errors
 
 INF, NAN = np.inf, np.nan
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, INF, -INF, NAN])
-BINARY = "add multiply divide power hypot arctan2 logaddexp logaddexp2 maximum minimum fmax fmin copysign remainder fmod heaviside float_power"
+BINARY = """
+    add multiply divide power float_power hypot arctan2 logaddexp logaddexp2
+    maximum minimum fmax fmin copysign remainder fmod heaviside
+"""
 
 
 @pytest.mark.parametrize("name", BINARY.split())
@@ -68,8 +71,8 @@ def test_slopes_at_edges(name: str, x: float, y: float, expected: tuple[float, f
     np.testing.assert_allclose(fg.grad(f, (0, 1))(x, y), expected, rtol=1e-14, atol=0)
     by_array = fg.grad(lambda a, b: np.sum(f(a, b)), (0, 1))(np.array([x]), np.array([y]))
     np.testing.assert_allclose(np.ravel(by_array), expected, rtol=1e-14, atol=0)
-    for t, slope in zip(((1.0, 0.0), (0.0, 1.0)), expected, strict=True):
-        if np.isfinite(slope):
+    if np.isfinite(expected).all():
+        for t, slope in zip(((1.0, 0.0), (0.0, 1.0)), expected, strict=True):
             np.testing.assert_allclose(fg.jvp(f, (x, y), t)[1], slope, rtol=1e-14, atol=0)
 
 
@@ -107,12 +110,14 @@ def test_complex_abs_at_zero() -> None:
 
 
 @pytest.mark.parametrize("side", [0.0, -0.0])
-@pytest.mark.parametrize("f", [np.arcsin, np.arccos, np.arccosh, np.arctanh])
+@pytest.mark.parametrize("f", [np.arcsin, np.arccos, np.arccosh, np.arctanh, np.arcsinh, np.arctan])
 @pytest.mark.parametrize("x", [2.0, -2.0])
 def test_branch_cuts(f: Any, x: float, side: float) -> None:
     """On a cut the derivative is that of NumPy's side of it, as differences along the cut show."""
-    z, h = complex(x, side), 1e-5
-    expected = (f(complex(x + h, side)) - f(complex(x - h, side))) / (2 * h)
+    h, imaginary = 1e-5, f in (np.arcsinh, np.arctan)
+    at = lambda x: complex(side, x) if imaginary else complex(x, side)
+    z, along = at(x), 1j if imaginary else 1
+    expected = (f(at(x + h)) - f(at(x - h))) / (2 * h * along)
     np.testing.assert_allclose(fg.grad(f, holomorphic=True)(z), expected, rtol=1e-8, atol=1e-10)
 
 
@@ -174,5 +179,5 @@ def test_where_and_out_are_refused() -> None:
 
 def test_integer_ufuncs_raise_numpys_error() -> None:
     """A traced float is no integer."""
-    with pytest.raises(TypeError, match="not supported for the input types"):
+    with pytest.raises(TypeError, match="gcd"):
         fg.grad(lambda x: np.gcd(x, 2) * 1.0)(2.0)

@@ -124,7 +124,7 @@ def test_max_with_initial() -> None:
         g, gi = fg.grad(lambda x, i, where=where: f(x, i, where), (0, 1))(x, initial)
         np.testing.assert_allclose(g, expected[0])
         assert gi == expected[1]
-    assert fg.grad(lambda i, x: np.max(x[:0] * 1.0, initial=i) if False else np.max(np.stack([i])[:0], initial=i))(4.0, x) == 1.0
+    assert fg.grad(lambda i: np.max(np.stack([i])[:0], initial=i))(4.0) == 1.0
 
 
 @pytest.mark.parametrize("f", [np.sum, np.prod, np.mean, np.var, np.std, np.nansum, np.nanmean])
@@ -149,7 +149,8 @@ def test_nan_statistics_of_sparse_rows(ddof: int) -> None:
         np.testing.assert_array_equal(fg.vjp(h, x)[0], h(x))
     for f in (np.nanmean, np.nansum, np.nanprod, np.nanmax, np.nanmin):
         np.testing.assert_array_equal(fg.vjp(lambda x, f=f: f(x, axis=1), x)[0], f(x, axis=1))
-    np.testing.assert_allclose(fg.grad(lambda x: np.sum(np.nanmean(x, axis=1)[[0, 2, 3]]))(x), [[0.5, 0, 0.5], [0] * 3, [1 / 3] * 3, [1, 0, 0]])
+    g = fg.grad(lambda x: np.sum(np.nanmean(x, axis=1)[[0, 2, 3]]))(x)
+    np.testing.assert_allclose(g, [[0.5, 0, 0.5], [0] * 3, [1 / 3] * 3, [1, 0, 0]])
 
 
 # ---- values
@@ -226,7 +227,7 @@ ERRORS = [
 def test_errors_are_numpys(f: Any) -> None:
     """What NumPy refuses is refused with the same kind of error."""
     x = np.ones((2, 2))
-    with pytest.raises(Exception) as theirs:  # noqa: PT011, B017
+    with pytest.raises(Exception) as theirs:
         f(x)
     kind = next(k for k in (ValueError, TypeError, IndexError, ZeroDivisionError) if isinstance(theirs.value, k))
     with pytest.raises(kind):

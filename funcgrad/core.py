@@ -18,6 +18,7 @@ from funcgrad import errors
 Value = Any
 """An ndarray, a NumPy or Python scalar, or a tracer of an older interpreter."""
 
+_ndarray = np.ndarray
 tick = itertools.count(1).__next__
 """The one counter: interpreters and nodes are numbered in the order of their birth (`next` on a count is atomic)."""
 
@@ -46,12 +47,13 @@ class Primitive:
         return f"<{type(self).__name__.lower()} {self.name}>"
 
 
-@attrs.frozen
 class Spec:
-    """What a transpose may know of the operand it is linear in."""
+    """What a transpose may know of the operand it is linear in. (Made for every node: slots, and never written again.)"""
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape, self.dtype = shape, dtype
 
 
 @attrs.frozen(eq=False)
@@ -122,20 +124,18 @@ def bind(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
 
 def shape_of(x: Value) -> tuple[int, ...]:
     """The shape of a value; that of a tracer is known without asking anyone."""
-    if isinstance(x, Traced):
-        return x._shape
-    if isinstance(x, (np.ndarray, np.generic)):
+    if type(x) is _ndarray:
         return x.shape
-    return x._array.shape if isinstance(x, Frozen) else np.shape(x)
+    return x._shape if isinstance(x, Traced) else np.shape(x)
 
 
 def dtype_of(x: Value) -> np.dtype[Any]:
     """The dtype of a value; Python numbers have the dtype NumPy gives them when they stand alone."""
+    if type(x) is _ndarray:
+        return x.dtype
     if isinstance(x, Traced):
         return x._dtype
-    if isinstance(x, (np.ndarray, np.generic)):
-        return x.dtype
-    return (x._array if isinstance(x, Frozen) else np.asarray(x)).dtype
+    return x.dtype if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x).dtype
 
 
 def spec_of(x: Value) -> Spec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -36,8 +36,7 @@ def implements(*functions: Callable[..., Any]) -> Callable[[F], F]:
     """
 
     def note(implementation: F) -> F:
-        parameters = inspect.signature(implementation).parameters
-        names = [name for name, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        names = positional(implementation)
         for f in functions:
             FUNCTIONS[f] = implementation
             if "out" in names:
@@ -45,6 +44,14 @@ def implements(*functions: Callable[..., Any]) -> Callable[[F], F]:
         return implementation
 
     return note
+
+
+def positional(f: Any) -> tuple[str, ...]:
+    """The names of the positional parameters. (`inspect.signature` of all functions would be a fifth of the import.)"""
+    if isinstance(f, functools.partial):
+        return positional(f.func)[len(f.args) :]
+    names: tuple[str, ...] = f.__code__.co_varnames[: f.__code__.co_argcount]
+    return names
 
 
 def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

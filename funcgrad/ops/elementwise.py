@@ -94,31 +94,25 @@ root = elementwise(lambda x: np.sqrt(x), lambda t, out: ratio(t * 0.5, out), nam
 cbrt = elementwise(np.cbrt, lambda t, out: t / (3 * out * out))
 
 
-def _log_share(x: Any, y: Any, out: Any) -> Any:
-    """What `x - out` means where `out` is infinite: the winners share at inf, nobody has a share at -inf."""
-    if not np.isinf(out).any():
-        return np.zeros_like(out)
-    with np.errstate(divide="ignore"):
-        return np.where(out > 0, np.log(_wins(x, y, out)), -np.inf)
+def _log_share(x: Any, out: Any, y: Any, log: Any = np.log) -> Any:
+    """`x - out`, the logarithm of the share of `x` in `out`, the logarithm of a sum.
+
+    Where both are infinite, the difference is nan, and the share is not: the winners share at inf, nobody has one at -inf.
+    """
+    with np.errstate(all="ignore"):
+        gap = x - out
+        if np.isfinite(np.max(out, initial=0.0)) and np.isfinite(np.min(out, initial=0.0)):
+            return gap
+        return np.where(np.isinf(out), np.where(out > 0, log(_wins(x, y, out)), -np.inf), gap)[()]
 
 
-log_share = constant(_log_share, name="log_share")
-
-
-def _log_weight(x: Value, y: Value, out: Value, log_base: float = 1.0) -> Value:
-    """The logarithm of the share of `x` in `out`, the logarithm of a sum."""
-    return where(isinf(out), log_share(x, y, out) / log_base, x - out)
-
-
+log_share = elementwise(_log_share, ID, NEG, None, name="log_share")
+log2_share = elementwise(lambda x, out, y: _log_share(x, out, y, np.log2), ID, NEG, None, name="log2_share")
 logaddexp = elementwise(
-    np.logaddexp,
-    lambda t, x, y, out: t * exp(_log_weight(x, y, out)),
-    lambda t, x, y, out: t * exp(_log_weight(y, x, out)),
+    np.logaddexp, lambda t, x, y, out: t * np.exp(log_share(x, out, y)), lambda t, x, y, out: t * np.exp(log_share(y, out, x))
 )
 logaddexp2 = elementwise(
-    np.logaddexp2,
-    lambda t, x, y, out: t * exp2(_log_weight(x, y, out, _LN2)),
-    lambda t, x, y, out: t * exp2(_log_weight(y, x, out, _LN2)),
+    np.logaddexp2, lambda t, x, y, out: t * np.exp2(log2_share(x, out, y)), lambda t, x, y, out: t * np.exp2(log2_share(y, out, x))
 )
 
 # ---- trigonometric and hyperbolic

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors
-from funcgrad.core import Label, Value, shape_of, tick
+from funcgrad.core import Traced, Value, shape_of, tick
 from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.kinds import constant
 from funcgrad.pytree import LEAF, flatten
 from funcgrad.transforms import doors, shortcuts
-from funcgrad.transforms.doors import DOUBLE, SINGLE, Chosen, hold_collector, leave_like, leave_value, release_collector
+from funcgrad.transforms.doors import DOUBLE, SINGLE, Chosen, hold_collector, leave_like, leave_value, older, release_collector
 from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import Linearize, LinTracer, Node, walk
 
@@ -46,13 +46,7 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
-    both = _differentiate("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, argnames)
-
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        value, aux, gradient = both(args, kwargs)
-        return ((value, aux), gradient) if has_aux else (value, gradient)
-
-    return doors.dress(value_and_gradient, fun)
+    return _differentiate("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, argnames)
 
 
 def grad(
@@ -69,24 +63,19 @@ def grad(
     >>> grad(grad(lambda x: x**3))(2.0)
     12.0
     """
-    both = _differentiate("grad", fun, argnums, has_aux, holomorphic, allow_int, argnames)
-
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        _, aux, gradient = both(args, kwargs)
-        return (gradient, aux) if has_aux else gradient
-
-    return doors.dress(gradient, fun)
+    return _differentiate("grad", fun, argnums, has_aux, holomorphic, allow_int, argnames)
 
 
 def _differentiate(
     name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, argnames: Any
-) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, Any, Any]]:
-    """A function of `(args, kwargs)` that gives value, aux and gradient."""
+) -> Callable[..., Any]:
+    """Both transformations: they differ in what they give back."""
     label = doors.label(name, fun)
     chosen = Chosen(label, fun, argnums, argnames)
     alone = chosen.argnums == (0,) and not chosen.many and argnames is None
+    with_value = name == "value_and_grad"
 
-    def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    def gradient(*args: Any, **kwargs: Any) -> Any:
         m = Linearize(label)
         aux = None
         hold_collector()
@@ -98,11 +87,11 @@ def _differentiate(
             if has_aux:
                 out, aux = doors.pair(label, out)
             if type(out) is not LinTracer or out._main is not m or out._shape or out._dtype is not DOUBLE or holomorphic:
-                out = _scalar(label, out, holomorphic)
+                out = _scalar(m, out, holomorphic)
             seeds = ((out._node, out._dtype.type(1)),) if type(out) is LinTracer and out._main is m else ()
             results = list(map(leave_like, pull_back(seeds, ids), leaves))
-            gradient = results[0] if treedef is LEAF else treedef.unflatten(results)
-            out = leave_value(m, out)
+            if with_value:
+                out = leave_value(m, out)
             if has_aux:
                 aux = doors.leave_tree(m, aux)
         finally:
@@ -110,9 +99,14 @@ def _differentiate(
             m.close()
             if m.borrows is not None:
                 m.borrows.release()
-        return out, aux, gradient if alone else chosen.give(gradient, argnames is not None)
+        found = results[0] if treedef is LEAF else treedef.unflatten(results)
+        if not alone:
+            found = chosen.give(found, argnames is not None)
+        if with_value:
+            return ((out, aux), found) if has_aux else (out, found)
+        return (found, aux) if has_aux else found
 
-    return run
+    return doors.dress(gradient, fun)
 
 
 def _enter(
@@ -166,8 +160,9 @@ def pull_back(seeds: Sequence[tuple[Node, Value]], wanted: Sequence[int]) -> lis
     return found
 
 
-def _scalar(label: Label, out: Any, holomorphic: bool) -> Any:
+def _scalar(m: Linearize, out: Any, holomorphic: bool) -> Any:
     """The output, if it is one that `grad` can begin from."""
+    label = m.label
     if type(out) is np.ndarray and out.dtype.hasobject:
         out = stacked(out)
     kind = doors.kind_of(out)
@@ -180,6 +175,6 @@ def _scalar(label: Label, out: Any, holomorphic: bool) -> Any:
         raise errors.OutputError(str(label), "the output must be real", doors.describe(out), "Take its `.real` or `abs`, or pass holomorphic=True.")
     if kind != "c" and holomorphic:
         raise errors.OutputError(str(label), "with holomorphic=True the output must be complex", doors.describe(out), "Leave holomorphic away.")
-    return out
+    return older(m, out) if isinstance(out, Traced) and out._main is not m else out
 
 

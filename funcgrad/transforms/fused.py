@@ -70,7 +70,9 @@ def {name}(x, y):
 {one}    elif kind is ndarray and y.dtype is x._dtype and y.shape == x._shape:
         b = {held}
         out = {value}
-{one}    else:
+{one}    elif kind is Tracer or kind is float64 or (kind is ndarray and not y.dtype.hasobject):
+        return bind(prim, (x, y), {{}})
+    else:
         return slow(ufunc, "__call__", (x, y), {{}})
 {guard}    t._main, t._value, t._shape, t._dtype = m, out, x._shape, x._dtype
     return t

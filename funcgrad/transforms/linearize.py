@@ -69,21 +69,22 @@ class Linearize(Interpreter):
 
     def grow(self, prim: Primitive, out: Any, values: list[Value], parents: list[Node | None], params: dict[str, Any]) -> Any:
         """The tracer of `out` over a new node, or several over one; `out` itself where no derivative can pass."""
-        if type(out) is not tuple and dtype_of(out).kind not in "fc":
+        several = type(out) is tuple
+        if not several and dtype_of(out).kind not in "fc":
             return out
-        if type(prim) is Semilinear and not any(parents[:-1]):
-            pull, residuals = GROW[Linear](self, prim, out, values, parents, params)
-        else:
-            pull, residuals = GROW[type(prim)](self, prim, out, values, parents, params)
+        kind = type(prim)
+        if kind is Semilinear and not any(parents[:-1]):
+            kind = Linear
+        pull, residuals = GROW[kind](self, prim, out, values, parents, params)
         if pull is None:
             return out
         node = (tick(), pull, *_two([p for p in parents if p is not None]), *residuals)
-        if type(out) is not tuple:
+        if not several:
             return self.trace(out, node)
-        return tuple(
+        return tuple([
             self.trace(part, (tick(), _pull_part, node, None, k, len(out))) if dtype_of(part).kind in "fc" else part
             for k, part in enumerate(out)
-        )
+        ])  # fmt: skip
 
     def hold(self, value: Value) -> Value:
         """What a node may keep: an array that is not ours is copied or borrowed."""
@@ -134,15 +135,16 @@ def _grow_elementwise(m: Linearize, prim: Any, out: Value, values: list[Value], 
     whole, dtype = shape_of(out), dtype_of(out)
     held: dict[int, Value] = {-1: out}
     edges = []
-    for rule, value, parent in zip(prim.rules, values, parents, strict=True):
+    for k, rule in enumerate(prim.rules):
+        parent = parents[k]
         if parent is None or rule is None:
             continue
-        for k in rule.keeps:
-            if k not in held:
-                held[k] = values[k] if parents[k] is not None else m.hold(values[k])
-        spec = spec_of(value)
-        fix = None if spec.shape == whole and spec.dtype == dtype else (whole, spec.shape, spec.dtype)
-        edges.append((parent[0], rule.apply, tuple([held[k] for k in rule.keeps]), fix))
+        for j in rule.keeps:
+            if j not in held:
+                held[j] = values[j] if parents[j] is not None else m.hold(values[j])
+        shape, own = shape_of(values[k]), dtype_of(values[k])
+        fix = None if shape == whole and own is dtype else (whole, shape, own)
+        edges.append((parent[0], rule.apply, [held[j] for j in rule.keeps], fix))
     return (_pull_elementwise, (edges,)) if edges else (None, ())
 
 
@@ -285,7 +287,8 @@ def walk(seeds: Sequence[tuple[Node, Value]], strict: bool = False) -> Cotangent
     acc: Cotangents = {}
     roots = []
     for node, ct in seeds:
-        accumulate(acc, node[0], ct)
+        i = node[0]
+        acc[i] = acc.pop(i) + ct if i in acc else ct
         roots.append(node)
     nodes = discover(roots)
     for i in sorted(nodes, reverse=True):

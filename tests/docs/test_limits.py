@@ -1,0 +1,182 @@
+"""The limits that README.md states: each is as it says, and what it says to write instead works."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad import errors
+from funcgrad.borrow import COPY_LIMIT
+from funcgrad.testing import check_grads
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def large(fill: float = 1.0) -> np.ndarray:
+    return np.full(COPY_LIMIT // 8 + 1, fill)
+
+
+def test_filling_an_ndarray() -> None:
+    """NumPy itself refuses to put a traced value into an ndarray; stacking and `.at` do what was meant."""
+
+    def element(x):
+        a = np.zeros(3)
+        a[0] = x[0]
+        return np.sum(a)
+
+    def slice(x):
+        a = np.zeros(3)
+        a[:] = x
+        return np.sum(a)
+
+    def augmented(x):
+        a = np.zeros(3)
+        a += x
+        return np.sum(a)
+
+    with pytest.raises(ValueError, match="setting an array element") as caught:
+        fg.grad(element)(X)
+    assert isinstance(caught.value.__cause__, errors.ConversionError)
+    for f in (slice, augmented):
+        with pytest.raises(errors.FuncgradError):
+            fg.grad(f)(X)
+
+    a = np.zeros(3)
+    np.testing.assert_array_equal(fg.grad(lambda x: np.sum(fg.tensor(a).at[0].set(x[0]) ** 2))(X), [2, 0, 0])
+    np.testing.assert_array_equal(fg.grad(lambda x: np.sum(np.stack([x[0], x[0] * x[1]])))(X), [3, 1, 0])
+    np.testing.assert_array_equal(fg.grad(lambda x: np.sum(np.array([x[0], x[0] * x[1]])))(X), [3, 1, 0])
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [float, math.sin, complex, lambda x: x.item(), lambda x: np.array(x, dtype=float), lambda x: np.asarray([x, x], dtype=float)],
+    ids=["float", "math.sin", "complex", "item", "array", "list"],
+)
+def test_conversion_to_a_number(convert) -> None:
+    """What would leave a plain number, without its derivative, raises and names the user's line."""
+    with pytest.raises(errors.ConversionError, match=r"test_limits\.py:\d+"):
+        fg.grad(lambda x: convert(x) * x)(1.0)
+
+
+def test_compiled_code_that_wants_ndarrays() -> None:
+    """NumPy's linear algebra does not ask the elements of a list; given a stacked array it does."""
+    a = np.array([[2.0, 1.0], [1.0, 3.0]])
+    with pytest.raises(TypeError, match="Cannot cast ufunc 'solve1'"):
+        fg.grad(lambda x: np.sum(np.linalg.solve(a, [x, x])))(1.0)
+    g = fg.grad(lambda x: np.sum(np.linalg.solve(a, np.stack([x, x]))))(1.0)
+    assert g == pytest.approx(np.linalg.solve(a, [1.0, 1.0]).sum())
+
+
+def test_type_checks() -> None:
+    """A traced value is no ndarray, so that `isinstance` leads elsewhere."""
+    seen = []
+    fg.grad(lambda x: seen.append(isinstance(x, np.ndarray)) or np.sum(x))(X)
+    assert seen == [False]
+
+
+def test_arrays_made_of_traced_numbers() -> None:
+    """`np.array([…])` of traced numbers is an object array, which is right; a large `np.asarray` is refused."""
+    kinds = []
+
+    def rotated(t):
+        r = np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]])
+        kinds.append((type(r), r.dtype))
+        return (r @ np.array([1.0, 2.0]))[0]
+
+    assert fg.grad(rotated)(0.3) == pytest.approx(-math.sin(0.3) - 2 * math.cos(0.3))
+    assert kinds == [(np.ndarray, np.dtype(object))]
+    with pytest.raises(errors.TooLargeToStackError):
+        fg.grad(lambda x: np.sum(np.asarray(x)))(np.ones(4097))
+    np.testing.assert_array_equal(fg.grad(lambda x: np.sum(np.asarray(x)))(np.ones(4096)), np.ones(4096))
+
+
+def test_augmented_assignment() -> None:
+    """`y += 1` makes a new value where `x` is traced, changes `x` where it is not, and `check_grads` says so."""
+
+    def f(x):
+        y = x
+        y += 1
+        return np.sum(x * y)
+
+    assert fg.value_and_grad(f)(X)[0] == np.sum(X * (X + 1))
+    assert f(X.copy()) == np.sum((X + 1) ** 2)
+    with pytest.raises(errors.ChangedArgumentError):
+        check_grads(f, (X,))
+
+
+def test_results_are_read_only() -> None:
+    """What comes out cannot be written to, down to the owner of its memory; a copy can."""
+    for g in (fg.grad(np.sum)(X), fg.jacobian(np.sin)(X), fg.vjp(np.sin, X)[1](X)[0], fg.jvp(np.sin, (X,), (X,))[1]):
+        with pytest.raises(ValueError, match="read-only"):
+            g *= 0.5
+        with pytest.raises(ValueError, match="read-only"):
+            g[0] = 0.0
+        assert g.base is None or not g.base.flags.writeable
+        g.copy()[0] = 0.0
+
+
+def test_small_captured_arrays_are_copied() -> None:
+    """A small array that `f` captured may be written to before the derivative is taken; the values at the time of use count."""
+    buffer = X.copy()
+
+    def f(x):
+        y = np.sum(x * buffer)
+        buffer[:] = 7.0
+        return y
+
+    np.testing.assert_array_equal(fg.grad(f)(X), X)
+
+
+def test_large_captured_arrays_are_read_only() -> None:
+    """A large array that `f` captured cannot be written to until the derivative is there, and can afterwards."""
+    buffer = large()
+
+    def f(x):
+        y = np.sum(x * buffer)
+        buffer[0] = 7.0
+        return y
+
+    with pytest.raises(ValueError, match="read-only"):
+        fg.grad(f)(large())
+    buffer[0] = 7.0
+    _, pull = fg.vjp(lambda x: x * buffer, large())
+    assert not buffer.flags.writeable
+    del pull
+    assert buffer.flags.writeable
+
+
+def test_older_views_can_still_write() -> None:
+    """The hole in that: a view taken earlier is not seen. (If this fails, the hole is closed: change the README.)"""
+    buffer = large()
+    view = buffer[:1]
+
+    def f(x):
+        y = np.sum(x * buffer)
+        view[0] = 7.0
+        return y
+
+    assert fg.grad(f)(large())[0] == 7.0
+
+
+@pytest.mark.parametrize("name", ["vmap", "jit", "custom_jvp", "custom_vjp", "scan", "while_loop", "cond"])
+def test_what_is_not_there_yet(name: str) -> None:
+    """Not there, rather than there and wrong. (If this fails, the README's limits have become fewer: change them.)"""
+    assert not hasattr(fg, name)
+
+
+def test_scipy_functions() -> None:
+    """SciPy's functions raise: ufuncs by our error, the others by one of their own."""
+    special = pytest.importorskip("scipy.special")
+    with pytest.raises(errors.MissingRuleError, match="erf"):
+        fg.grad(special.erf)(1.0)
+    with pytest.raises(TypeError):
+        fg.grad(special.logsumexp)(X)
+
+
+def test_functions_without_a_rule() -> None:
+    """A NumPy function that has no rule raises; its gradient is never silently zero."""
+    with pytest.raises(errors.MissingRuleError, match=r"np\.fft\.fft"):
+        fg.grad(lambda x: np.sum(np.abs(np.fft.fft(x))))(X)

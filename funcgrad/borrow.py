@@ -91,6 +91,17 @@ class Borrows:
             weakref.finalize(owner, self.release).atexit = False
 
 
+class _Held(Borrows):
+    __slots__ = ()
+
+    def hold(self, array: Array) -> Array:
+        return array
+
+
+HELD = _Held()
+"""For a walk over nodes: the arrays it meets are held by the nodes already, or its own."""
+
+
 def freeze(array: Array) -> Array:
     """Sets `array` read-only and returns it."""
     _set_writeable(array, False)

@@ -97,6 +97,10 @@ class Interpreter:
         """Give `prim` its meaning on `args`, of which at least one is a tracer of this interpreter."""
         raise NotImplementedError
 
+    def parts(self, x: Traced) -> tuple[Value, ...]:
+        """The values one floor down that stand in for `x`; () where only `bind` can tell."""
+        return ()
+
     def is_input(self, x: Traced) -> bool:
         """Whether the value of `x` may be the very array that the caller passed in."""
         return False
@@ -135,7 +139,7 @@ def dtype_of(x: Value) -> np.dtype[Any]:
         return x.dtype
     if isinstance(x, Traced):
         return x._dtype
-    return x.dtype if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x).dtype
+    return x.dtype if isinstance(x, (np.ndarray, np.generic, Frozen)) else np.asarray(x).dtype
 
 
 def spec_of(x: Value) -> Spec:
@@ -154,3 +158,4 @@ class Frozen:
 
     __slots__ = ()
     _array: np.ndarray[Any, Any]
+    dtype: Any

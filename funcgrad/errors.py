@@ -24,7 +24,8 @@ class LeakedTracerError(FuncgradError, RuntimeError):
         else:
             text = (
                 f"A tracer of {transformation} ({place}) came out of an older transformation. "
-                "A value may leave a transformation only through the function's return value, and not through generators or coroutines that interleave two."
+                "A value may leave a transformation only through the function's return value, "
+                "and not through generators, coroutines or threads that interleave two."
             )
         super().__init__(text)
 
@@ -32,7 +33,7 @@ class LeakedTracerError(FuncgradError, RuntimeError):
 class ConversionError(FuncgradError, TypeError):
     """A traced value was asked to become a number or an ndarray, which would drop its gradient."""
 
-    def __init__(self, what: str, function: str, place: str, instead: str = "Use `np` functions, or `fg.stop_gradient` first.") -> None:
+    def __init__(self, what: str, function: str, place: str, instead: str) -> None:
         self.what, self.function, self.place = what, function, place
         super().__init__(f"{what} of a traced value in {function} ({place}) would drop its gradient. {instead}")
 
@@ -44,7 +45,7 @@ class TooLargeToStackError(FuncgradError, TypeError):
         self.size = size
         super().__init__(
             f"np.asarray (or np.array) of a traced array of {size} elements would go element by element (limit: {limit}). "
-            "Drop it: a traced array already works with every NumPy function."
+            "Leave it away: NumPy functions take the traced array as it is."
         )
 
 
@@ -59,12 +60,30 @@ class MissingRuleError(FuncgradError, NotImplementedError):
         )
 
 
-class OutArgumentError(FuncgradError, TypeError):
-    """`out=` would write a traced value into an array."""
+class ObjectOperandError(FuncgradError, TypeError):
+    """A traced value met Python objects in an array, through which no derivative passes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"{name}: out= would write a traced value into an array, which cannot hold it. Use the returned value instead.")
+        super().__init__(f"{name}: a traced value met an array of Python objects, which would drop its gradient. Convert it: `np.asarray(y, float)`.")
+
+
+class ForeignArrayError(FuncgradError, TypeError):
+    """An array class whose operations mean something else than those of ndarrays."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        super().__init__(f"a traced value or Tensor met a {cls.__name__}, whose operations are its own. Pass `np.asarray(y)`, if that is meant.")
+
+
+class OutArgumentError(FuncgradError, TypeError):
+    """`out=` would write a traced value into an array."""
+
+    def __init__(self, name: str, augmented: str = "") -> None:
+        self.name = name
+        also = f" (or `a {augmented}= x`)" if augmented else ""
+        instead = f", as in `a = a {augmented} x`" if augmented else ""
+        super().__init__(f"{name}: out={also} would write a traced value into an array, which cannot hold it. Use the returned value{instead}.")
 
 
 class WhereArgumentError(FuncgradError, TypeError):
@@ -72,7 +91,9 @@ class WhereArgumentError(FuncgradError, TypeError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"{name}: where= leaves elements undefined unless out= is given, which traced values cannot have. Use np.where(mask, …, …).")
+        super().__init__(
+            f"{name}: where= leaves elements undefined unless out= is given, which traced values cannot have. Use np.where(mask, …, …)."
+        )
 
 
 class FrozenError(FuncgradError, TypeError):
@@ -86,7 +107,7 @@ class UnhashableError(FuncgradError, TypeError):
     """Tensors compare element by element, so they have no hash."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__(f"unhashable type: {kind!r}, as with arrays: == compares element by element. Use id(x), or a name, as the key.")
+        super().__init__(f"unhashable type: {kind}. It compares element by element, as arrays do: use a name, or `id(x)`, as the key.")
 
 
 # ---- doors

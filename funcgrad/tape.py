@@ -84,9 +84,8 @@ class Var(Tensor):
         value = _value_of(data)
         tape = _TAPE
         if isinstance(value, Traced):
-            function, place = user_frame()
-            filename, _, line = place.rpartition(":")
-            tape = Tape(Label("backward", function, filename, int(line)))
+            frame = user_frame()
+            tape = Tape(Label("backward", frame.f_code.co_name, frame.f_code.co_filename, frame.f_lineno))
         birth = _Birth((_token, _count()), name, value)
         object.__setattr__(self, "_array", tape.trace(value, (tick(), None, None, None, birth)))
 
@@ -219,7 +218,7 @@ def backward(y: Any, ct: Any = None) -> Gradients:
 
     >>> x = Var([1.0, 2.0])
     >>> backward(np.sum(x**2))[x]
-    Tensor([2., 4.], float64, [2])
+    Tensor([2., 4.], float64[2])
     """
     loss = _recorded(y)
     seed = _seed(loss, ct)

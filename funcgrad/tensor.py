@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import opcode
 import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import attrs
@@ -44,6 +46,15 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     apply.__name__ = function.__name__
     apply.__doc__ = f"As `np.{function.__name__}` of this array."
     return apply
+
+
+def _refusal(name: str, instead: str) -> Callable[..., Any]:
+    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise errors.FrozenError(f"x.{name}(…)", instead)
+
+    refuse.__name__ = name
+    refuse.__doc__ = f"Writes in place, which a frozen array cannot. {instead}"
+    return refuse
 
 
 @attrs.frozen(eq=False, repr=False, init=False)
@@ -98,10 +109,7 @@ class Tensor(Frozen):
     real = property(lambda self: np.real(self), doc="The real part.")
     imag = property(lambda self: np.imag(self), doc="The imaginary part.")
 
-    @property
-    def flat(self) -> Any:
-        """The elements in C order."""
-        return iter(np.ravel(self))
+    flat = property(lambda self: np.ravel(self), doc="The elements in C order.")
 
     @property
     def at(self) -> At:
@@ -215,17 +223,30 @@ class Tensor(Frozen):
     def __rdivmod__(self, other: Any) -> Any:
         return np.divmod(other, self)
 
-    def reshape(self, *shape: Any, order: Any = "C") -> Any:
+    def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
         """As `np.reshape`; the sizes may be arguments of their own."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+        if not shape:
+            raise TypeError("reshape() takes a shape (0 given)")
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
     def transpose(self, *axes: Any) -> Any:
         """As `np.transpose`; the axes may be arguments of their own."""
         return np.transpose(self, None if not axes else axes[0] if len(axes) == 1 else axes)
 
-    def astype(self, dtype: Any, **kwargs: Any) -> Any:
+    def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True) -> Any:
         """As `ndarray.astype`."""
-        return np.astype(self, np.dtype(dtype), **{k: v for k, v in kwargs.items() if k == "copy"})
+        dtype = np.dtype(dtype)
+        if not np.can_cast(self.dtype, dtype, casting):
+            raise TypeError(f"Cannot cast array data from {self.dtype!r} to {dtype!r} according to the rule {casting!r}")
+        return np.astype(self, dtype)
+
+    def compress(self, condition: Any, axis: Any = None) -> Any:
+        """As `np.compress` of this array."""
+        return np.compress(condition, self, axis)
+
+    def copy(self, order: Any = "C") -> Any:
+        """This array: there is nothing a copy could protect."""
+        return self
 
     def flatten(self, order: Any = "C") -> Any:
         """As `np.ravel`: there is nothing a copy could protect."""
@@ -234,8 +255,17 @@ class Tensor(Frozen):
 
 FUNCTIONS_AS_METHODS = (
     "sum prod mean var std max min argmax argmin any all cumsum cumprod clip round ravel squeeze swapaxes repeat take diagonal "
-    "trace dot sort argsort copy conj conjugate nonzero searchsorted compress choose partition argpartition"
+    "trace dot argsort conj conjugate nonzero searchsorted choose argpartition"
 ).split()
+
+METHODS_THAT_WRITE = {
+    "sort": "Use `x = np.sort(x)`.",
+    "partition": "Use `x = np.partition(x, kth)`.",
+    "fill": "Use `x = np.full_like(x, v)`.",
+    "put": "Use `x = np.ravel(x).at[i].set(v)`.",
+    "resize": "Use `x = np.resize(x, shape)`.",
+}
+"""What NumPy's methods of these names do in place, and what to write instead."""
 
 UFUNCS_AS_METHODS = (
     "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt square "
@@ -246,6 +276,8 @@ UFUNCS_AS_METHODS = (
 
 for _name in FUNCTIONS_AS_METHODS + UFUNCS_AS_METHODS:
     setattr(Tensor, _name, _method(getattr(np, _name)))
+for _name, _instead in METHODS_THAT_WRITE.items():
+    setattr(Tensor, _name, _refusal(_name, _instead))
 
 
 class Tracer(Tensor, Traced):
@@ -266,7 +298,7 @@ class Tracer(Tensor, Traced):
             seen = self._seen()
             if not isinstance(seen, Traced):
                 return np.array(seen, dtype)
-            raise errors.ConversionError(f"Conversion to {np.dtype(dtype)}", *user_frame(), "Leave `dtype` away, or use `x.astype`.")
+            raise _conversion(f"Conversion to {np.dtype(dtype)}", "Leave `dtype` away, or use `x.astype`.")
         out = np.empty(self._shape, object)
         if out.size > STACK_LIMIT:
             raise errors.TooLargeToStackError(out.size, STACK_LIMIT)
@@ -295,7 +327,9 @@ class Tracer(Tensor, Traced):
     def _number(self) -> Any:
         seen = self._seen()
         if isinstance(seen, Traced):
-            raise errors.ConversionError(f"{sys._getframe(1).f_code.co_name.strip('_')}()", *user_frame())
+            if seen._main.closed:
+                seen._main.new()  # raises
+            raise _conversion(f"{sys._getframe(1).f_code.co_name.strip('_')}()", "Use `np` functions, or `fg.stop_gradient` first.")
         return np.asarray(seen)
 
     def _seen(self) -> Any:
@@ -320,7 +354,10 @@ class Tracer(Tensor, Traced):
         return str(ground(self))
 
     def __reduce__(self) -> Any:
-        raise errors.ConversionError("pickle", *user_frame())
+        seen = self._seen()
+        if isinstance(seen, Traced):
+            raise _conversion("A pickle", "Pickle what the transformation returns.")
+        return Tensor, (np.array(seen),)
 
 
 @attrs.frozen(eq=False)
@@ -414,10 +451,22 @@ def summary(array: np.ndarray[Any, Any]) -> str:
     return f"{body}, {array.dtype}" + (str(list(array.shape)) if array.ndim else "")
 
 
-def user_frame() -> tuple[str, str]:
-    """The function and `file:line` of the nearest frame outside this package: where the user's sentence should point."""
+def user_frame() -> FrameType:
+    """The nearest frame outside this package: where the user's sentence should point."""
     package = __name__.partition(".")[0]
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (package, "numpy"):
         frame = frame.f_back
-    return frame.f_code.co_name, f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+    return frame
+
+
+_ASSIGNMENTS = {opcode.opmap.get("STORE_SUBSCR"), opcode.opmap.get("STORE_SLICE")}
+
+
+def _conversion(what: str, instead: str) -> errors.ConversionError:
+    """NumPy says neither for what it wants a number; that it is for `a[i] = x`, the user's line tells."""
+    frame = user_frame()
+    code = frame.f_code
+    if code.co_code[frame.f_lasti] in _ASSIGNMENTS:
+        what, instead = "Assignment into an ndarray (`a[i] = x`)", "Use `np.stack`, or `a = fg.tensor(a).at[i].set(x)`."
+    return errors.ConversionError(what, code.co_name, f"{code.co_filename.rpartition('/')[2]}:{frame.f_lineno}", instead)

@@ -2,9 +2,20 @@
 
 import os
 
+import gc
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("dev", max_examples=25)
 settings.register_profile("ci", max_examples=200, derandomize=True, deadline=None)
 settings.register_profile("deep", max_examples=5_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(autouse=True)
+def collector_comes_back() -> Iterator[None]:
+    """Doors hold the cyclic collector back; after every test it runs again."""
+    yield
+    assert gc.isenabled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ def transpose(a: Any, axes: Any = None) -> Value:
     if axes is None:
         return reverse_axes(a)
     n = len(shape_of(a))
+    if not isinstance(axes, Iterable):
+        axes = (axes,)
     if len(axes) != n:
         raise ValueError("axes don't match array")
     try:

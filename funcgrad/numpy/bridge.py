@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import errors
 from funcgrad.core import Frozen, Traced, Value
 from funcgrad.ops.shaping import reshape, stack
 
@@ -32,7 +33,15 @@ def bare(x: Any) -> Any:
         return kind(map(bare, x))
     if kind is dict:
         return {k: bare(v) for k, v in x.items()}
-    return x
+    return x if isinstance(x, np.generic) or not hasattr(kind, "__array__") else _from_foreign(x)
+
+
+def _from_foreign(x: Any) -> Any:
+    """The ndarray in another library's array, or in a subclass that adds nothing to what an operation means."""
+    own = isinstance(x, np.ndarray) and type(x).__array_ufunc__ is not np.ndarray.__array_ufunc__
+    if own or isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise errors.ForeignArrayError(type(x))
+    return bare(np.asarray(x))
 
 
 def array(x: Any) -> Value:

@@ -12,7 +12,7 @@ from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
 from funcgrad.ops import elementwise as ops
-from funcgrad.ops.indexing import getitem, nonzero
+from funcgrad.ops.indexing import nonzero, scalar
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.shaping import broadcast_to, cast
 
@@ -82,7 +82,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Value:
     out = broadcast_to(cast(choices[-1], dtype), shape=shape)
     for c, choice in zip(reversed(conditions), reversed(choices[:-1]), strict=True):
         out = ops.where(c, cast(choice, dtype), out)
-    return out if shape else getitem(out, index=(...,))  # NumPy gives a 0-d array
+    return out
 
 
 def _choices(i: Any, *, size: int, mode: str) -> Any:
@@ -99,11 +99,11 @@ def choose(a: Any, choices: Any, out: None = None, mode: Any = "raise") -> Value
     values = [array(choices[k]) for k in range(count)]
     i = choices_of(array(a), size=len(values), mode=mode)
     shape = np.broadcast_shapes(shape_of(i), *map(shape_of, values))
-    dtype = np.result_type(*map(dtype_of, values))
+    dtype = _common(values)
     out_ = broadcast_to(cast(values[0], dtype), shape=shape)
     for k, value in enumerate(values[1:], 1):
         out_ = ops.where(i == k, cast(value, dtype), out_)
-    return out_
+    return scalar(out_)
 
 
 @implements(np.nan_to_num)
@@ -124,4 +124,4 @@ def _finite(x: Value, nan: Any, posinf: Any, neginf: Any) -> Value:
     low = np.finfo(dtype).min if neginf is None else neginf
     for mask, new in ((x != x, nan), (x == np.inf, high), (x == -np.inf, low)):
         x = ops.where(mask, cast(array(new), dtype), x)
-    return x
+    return scalar(x)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Value, dtype_of, shape_of
+from funcgrad.core import Value, dtype_of
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
 from funcgrad.ops import elementwise as ops
@@ -21,8 +21,7 @@ def real(val: Any) -> Value:
 
 @implements(np.imag)
 def imag(val: Any) -> Value:
-    val = array(val)
-    return ops.imag(val) if dtype_of(val).kind == "c" else np.zeros(shape_of(val), dtype_of(val))
+    return ops.imag(array(val))
 
 
 @implements(np.angle)
@@ -48,8 +47,7 @@ def isreal(x: Any) -> Value:
 
 @implements(np.iscomplex)
 def iscomplex(x: Any) -> Value:
-    x = array(x)
-    return ops.imag(x) != 0 if dtype_of(x).kind == "c" else np.zeros(shape_of(x), bool)[()]
+    return imag(x) != 0
 
 
 @implements(np.iscomplexobj)

@@ -13,7 +13,7 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import UFUNCS, implements
 from funcgrad.ops import contraction as ops
 from funcgrad.ops.elementwise import conjugate
-from funcgrad.ops.shaping import embed, reshape, transpose, window
+from funcgrad.ops.shaping import broadcast_to, embed, reshape, transpose, window
 
 
 def operand(x: Any) -> Value:
@@ -101,7 +101,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Value:
         raise ValueError("duplicate axes are not allowed in tensordot")
     if len(mine) != len(theirs) or any(shape_of(a)[i] != shape_of(b)[j] for i, j in zip(mine, theirs, strict=True)):
         raise ValueError("shape-mismatch for sum")
-    return ops.tensordot(a, b, contract=(tuple([i % n - n for i in mine]), tuple([j % m - m for j in theirs])))
+    out = ops.tensordot(a, b, contract=(tuple([i % n - n for i in mine]), tuple([j % m - m for j in theirs])))
+    return out if shape_of(out) else broadcast_to(out, shape=())  # NumPy gives a 0-d array
 
 
 # ---- the generalised ufuncs: matmul, vecdot, matvec, vecmat

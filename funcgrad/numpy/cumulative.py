@@ -12,7 +12,7 @@ import numpy as np
 from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import METHODS, implements
-from funcgrad.numpy.reductions import axes_of
+from funcgrad.numpy.reductions import axes_of, loose_axes
 from funcgrad.ops import cumulative as ops
 from funcgrad.ops.shaping import cast, embed, reshape
 
@@ -81,7 +81,7 @@ _ACCUMULATE: dict[np.ufunc, Callable[..., Value]] = {
 def _method(ufunc: np.ufunc) -> Callable[..., Value]:
     def accumulate(a: Any, axis: Any = 0, dtype: Any = None) -> Value:
         a = array(a)
-        if not shape_of(a):
+        if not loose_axes(a, axis):
             raise TypeError("cannot accumulate on a scalar")
         return _along(_ACCUMULATE[ufunc], a, axis, dtype)
 

@@ -65,11 +65,19 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     return implementation(*[bare(a) for a in args], **{k: bare(v) for k, v in kwargs.items()})
 
 
+_AUGMENTED = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "matmul": "@", "floor_divide": "//", "remainder": "%"}
+"""What augmented assignment to an ndarray calls with `out=`."""
+
+
 def call_ufunc(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A ufunc, or one of its methods, of traced values."""
     if kwargs.pop("out", None) is not None:
-        raise errors.OutArgumentError(name_of(ufunc) + ("" if method == "__call__" else f".{method}"))
+        if method != "__call__":
+            raise errors.OutArgumentError(f"{name_of(ufunc)}.{method}")
+        raise errors.OutArgumentError(name_of(ufunc), _AUGMENTED.get(ufunc.__name__, ""))
     args = tuple([bare(a) for a in args])
+    if method == "at":
+        raise errors.FrozenError(f"{name_of(ufunc)}.at with a traced value", "Use `x = fg.tensor(x).at[i].add(v)` and friends.")
     if method != "__call__":
         special = METHODS.get((ufunc, method))
         if special is None:
@@ -96,11 +104,12 @@ def _in_loop(
     ufunc: np.ufunc, args: tuple[Value, ...], dtype: Any = None, signature: Any = None, casting: Any = "same_kind"
 ) -> tuple[Value, ...]:
     """The operands in the dtypes in which NumPy would compute; its own error where there is no such loop."""
-    if dtype is None and signature is None:
+    if dtype is None and signature is None and casting == "same_kind":
         return args
     given = [type(a) if type(a) in (int, float, complex) else dtype_of(a) for a in args]
-    asked = signature if signature is not None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
-    loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), signature=asked, casting=casting)
+    if signature is None:
+        signature = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
+    loop = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), signature=signature, casting=casting)
     return tuple([cast(a, to) for a, to in zip(args, loop, strict=False)])
 
 

@@ -83,8 +83,8 @@ positions = constant(_positions, name="positions")
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = "raise") -> Value:
     a = array(a)
-    if axis is None:
-        a, axis = flat(a), -1
+    if axis is None or not shape_of(a):
+        a, axis = flat(a), -1 if axis is None else axis
     if mode not in ("raise", "wrap", "clip"):
         np.take(np.zeros(1), 0, mode=mode)  # raises
     axis = negative_axis(a, axis)

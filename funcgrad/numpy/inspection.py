@@ -124,8 +124,9 @@ def _refuses(f: Callable[..., Any], instead: str) -> None:
     implements(f)(refuse)
 
 
-_refuses(np.copyto, "An ndarray cannot hold one either: use `x = np.where(mask, values, x)`, or `np.broadcast_to` to fill a shape.")
-_refuses(np.put, "Use `x = np.ravel(x).at[i].set(v)`, or `np.where`.")
-_refuses(np.place, "Use `x = np.where(mask, values, x)`, or `x.at[mask].set(v)`.")
-_refuses(np.putmask, "Use `x = np.where(mask, values, x)`.")
-_refuses(np.fill_diagonal, "Use `np.where(np.eye(n, dtype=bool), v, x)`.")
+_refuses(np.copyto, "Use `x = np.where(mask, values, x)`, or `x = fg.tensor(x).at[mask].set(values)`.")
+_refuses(np.put, "Use `x = np.ravel(fg.tensor(x)).at[i].set(v)`, or `np.where`.")
+_refuses(np.place, "Use `x = np.where(mask, values, x)`, or `x = fg.tensor(x).at[mask].set(values)`.")
+_refuses(np.putmask, "Use `x = np.where(mask, values, x)`, or `x = fg.tensor(x).at[mask].set(values[mask])`.")
+_refuses(np.put_along_axis, "Use `x = fg.tensor(x).at[rows, i].set(v)`, with an index array for each axis.")
+_refuses(np.fill_diagonal, "Use `i = np.arange(n)` and `x = fg.tensor(x).at[i, i].set(v)`.")

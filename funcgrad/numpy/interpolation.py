@@ -11,6 +11,7 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.calculus import joined
 from funcgrad.numpy.dispatch import implements
 from funcgrad.ops.elementwise import where
+from funcgrad.ops.indexing import scalar
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.ordering import argsort
 from funcgrad.ops.shaping import cast
@@ -49,7 +50,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         left = right = None
     out = _between(x, xp, fp)
     out = where(x < xp[0], fp[0] if left is None else _double(left, dtype_of(fp)), out)
-    return where(x > xp[-1], fp[-1] if right is None else _double(right, dtype_of(fp)), out)
+    return scalar(where(x > xp[-1], fp[-1] if right is None else _double(right, dtype_of(fp)), out))
 
 
 def _between(x: Value, xp: Value, fp: Value) -> Value:

@@ -77,9 +77,9 @@ def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
     *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
 ) -> Value:  # fmt: skip
-    a, ddof = in_dtype(a, dtype), ddof_of(ddof, correction)
+    a, ddof = array(a), ddof_of(ddof, correction)
     axes = axes_of(a, axis)
-    return kept(masked_var(a, _present(a, mask_of(where, a)), axes, ddof, mean, np.nan), a, axes, keepdims)
+    return kept(masked_var(a, _present(a, mask_of(where, a)), axes, ddof, mean, np.nan, dtype), a, axes, keepdims)
 
 
 @implements(np.nanstd)

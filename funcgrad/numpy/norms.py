@@ -71,7 +71,7 @@ def _vectors(x: Value, ord: Any, axes: Axes) -> Value:
         return sum((x != 0).astype(np.zeros((), dtype_of(x)).real.dtype), axis=axes)
     if ord == 1:
         return sum(absolute(x), axis=axes)
-    return ops.flat_power(sum(absolute(x) ** ord, axis=axes), 1 / ord)
+    return ops.flat_power(sum(ops.flat_power(absolute(x), ord), axis=axes), 1 / ord)
 
 
 def _largest(x: Value, axes: Axes) -> Value:

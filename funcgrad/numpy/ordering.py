@@ -21,6 +21,12 @@ def _on_axis(a: Any, axis: Any) -> tuple[Value, int]:
     return (flat(a), -1) if axis is None else (a, negative_axis(a, axis))
 
 
+def _on_loose_axis(a: Any, axis: Any) -> tuple[Value, int]:
+    """As `_on_axis`, but 0-d values have an axis 0, as for NumPy's methods that give positions."""
+    a = array(a)
+    return _on_axis(a if shape_of(a) else flat(a), axis)
+
+
 def _check_order(kind: Any, order: Any, stable: Any = None) -> None:
     """NumPy's own errors for its keywords that say how to sort."""
     if kind is not None or order is not None or stable is not None:
@@ -47,7 +53,7 @@ def sort_complex(a: Any) -> Value:
 @implements(np.argsort)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     _check_order(kind, order, stable)
-    a, axis = _on_axis(a, axis)
+    a, axis = _on_loose_axis(a, axis)
     return ops.argsort(a, axis=axis, kind=kind, stable=stable)
 
 
@@ -74,7 +80,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order
 @implements(np.argpartition)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     _check_order(None, order)
-    a, axis = _on_axis(a, axis)
+    a, axis = _on_loose_axis(a, axis)
     return ops.argpartition(a, axis=axis, kth=_kth(kth), kind=kind)
 
 

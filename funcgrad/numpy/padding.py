@@ -56,7 +56,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
     for axis, (width, pair) in enumerate(zip(widths, pairs, strict=True), -len(widths)):
         if width != (0, 0):
             x = _along(x, axis, width, mode, pair)
-    return x
+    return x if widths else copy(x)
 
 
 _array = array

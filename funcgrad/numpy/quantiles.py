@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors
-from funcgrad.core import Value, shape_of
+from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array, has_traced
 from funcgrad.numpy.dispatch import implements
+from funcgrad.numpy.shaping import broadcast_to
 from funcgrad.ops import ordering as ops
 from funcgrad.ops.shaping import reshape, transpose
 
@@ -53,6 +54,8 @@ def _statistic(of: str, a: Any, axis: Any, keepdims: Any, *operands: Any, q_shap
         rest_shape = tuple(1 if i in axes else n for i, n in enumerate(shape))
     else:
         rest_shape = tuple(shape[i] for i in rest)
+    if keepdims and not shape:
+        return broadcast_to(out, q_shape)  # NumPy gives a 0-d array
     return out if shape_of(out) == q_shape + rest_shape else reshape(out, shape=q_shape + rest_shape)
 
 
@@ -83,6 +86,9 @@ def _at_levels(
             raise errors.ArgumentTypeError(f"np.{of}", f"{name} is traced, and has no derivative here. Use `fg.stop_gradient({name})`.")
     if weights is not None and method != "inverted_cdf":
         np.quantile(np.zeros(1), 0.0, method=method, weights=np.ones(1))  # raises
+    a = array(a)
+    if dtype_of(a).kind == "c":
+        raise TypeError("a must be an array of real numbers")
     shape = np.shape(q)
     if len(shape) > 2:
         raise ValueError("q must be a scalar or 1d")

@@ -14,7 +14,7 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import METHODS, implements
 from funcgrad.ops import elementwise
 from funcgrad.ops import reductions as ops
-from funcgrad.ops.shaping import broadcast_to, cast
+from funcgrad.ops.shaping import astype, broadcast_to, cast
 
 UNSET: Any = np._NoValue
 """What NumPy passes on where a keyword was not given."""
@@ -87,7 +87,7 @@ class Reduction:
             return kept(self.reduce(a, axis=axes), a, axes, keepdims)
         if self.identity is None and not ops.count(shape_of(a), axes):
             shape = tuple([n for i, n in enumerate(shape_of(a), -len(shape_of(a))) if i not in axes])
-            return kept(broadcast_to(initial, shape=shape), a, axes, keepdims)
+            return kept(broadcast_to(initial, shape=shape) if shape else initial, a, axes, keepdims)
         return kept(self.combine(self.reduce(a, axis=axes), initial), a, axes, keepdims)
 
     def _filler(self, initial: Value | None) -> Value:
@@ -104,7 +104,7 @@ def _start(initial: Any, dtype: np.dtype[Any]) -> Value:
     initial = array(initial)
     if shape_of(initial):
         raise ValueError("setting an array element with a sequence.")
-    return cast(initial, dtype)
+    return cast(initial, dtype) if isinstance(initial, Traced) else astype(initial, dtype=dtype)
 
 
 REDUCTIONS: dict[np.ufunc, Reduction] = {

@@ -11,7 +11,7 @@ from funcgrad.core import Traced, Value, dtype_of, ground, shape_of
 from funcgrad.numpy.axes import moveaxis
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
-from funcgrad.numpy.shaping import Shape, negative_axis, ravel, sizes, with_rank
+from funcgrad.numpy.shaping import Shape, broadcast_to, negative_axis, ravel, sizes, with_rank
 from funcgrad.ops import shaping as ops
 from funcgrad.ops.indexing import Slot, getitem
 
@@ -27,7 +27,8 @@ def _flat_or_along(a: Value, axis: Any) -> tuple[Value, int]:
 
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Value:
-    a, axis = _flat_or_along(array(a), axis)
+    a = array(a)
+    a, axis = _flat_or_along(a if shape_of(a) else ravel(a), axis)
     shape = shape_of(a)
     at, n = len(shape) + axis, shape[axis]
     if type(repeats) is int and repeats >= 0:
@@ -44,7 +45,7 @@ def tile(A: Any, reps: Any) -> Value:
     reps = (1,) * (n - len(reps)) + reps
     shape = (1,) * (n - len(shape_of(a))) + shape_of(a)
     if all(r == 1 for r in reps):
-        return ops.reshape(a, shape=shape)
+        return broadcast_to(a, shape)
     single = tuple([s for size in shape for s in (1, size)])
     copies = tuple([s for r, size in zip(reps, shape, strict=True) for s in (r, size)])
     wide = ops.broadcast_to(ops.reshape(a, shape=single), shape=copies)

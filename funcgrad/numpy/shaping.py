@@ -171,4 +171,4 @@ _array = array
 def broadcast_arrays(*args: Any, subok: Any = False) -> tuple[Value, ...]:
     xs = list(map(array, args))
     shape = np.broadcast_shapes(*map(shape_of, xs))
-    return tuple([x if shape_of(x) == shape else ops.broadcast_to(x, shape=shape) for x in xs])
+    return tuple([broadcast_to(x, shape) for x in xs])

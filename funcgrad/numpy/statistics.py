@@ -36,16 +36,19 @@ def masked_mean(a: Value, mask: Any, axes: Axes) -> Value:
     return _per(ops.sum(_masked(a, mask), axis=axes), _counts(mask, shape_of(a), axes))
 
 
-def masked_var(a: Value, mask: Any, axes: Axes, ddof: Any, centre: Any, withoutddof_of: float) -> Value:
-    """The squared distances from `centre` (by default the mean) per degree of freedom, or per `withoutddof_of` if there is none."""
+def masked_var(a: Value, mask: Any, axes: Axes, ddof: Any, centre: Any, otherwise: float, dtype: Any = None) -> Value:
+    """The squared distances from `centre` (by default the mean) per degree of freedom, or per `otherwise` if there is none.
+
+    Only the sums are in `dtype`, as in NumPy.
+    """
     shape, a = shape_of(a), _masked(a, mask)
     count = _counts(mask, shape, axes)
     if centre is UNSET or centre is None:
-        centre = ops.keep(_per(ops.sum(a, axis=axes), count), shape, axes)
+        centre = ops.keep(_per(ops.sum(in_dtype(a, dtype), axis=axes), count), shape, axes)
     apart = _masked(a - array(centre), mask)
     squares = square(real(apart)) + square(imag(apart)) if dtype_of(apart).kind == "c" else square(apart)
     freedom = count - ddof
-    return _per(ops.sum(squares, axis=axes), where(freedom > 0, freedom, withoutddof_of))
+    return _per(ops.sum(in_dtype(squares, dtype), axis=axes), where(freedom > 0, freedom, otherwise))
 
 
 def ddof_of(ddof: Any, correction: Any) -> Any:
@@ -68,7 +71,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     a = in_dtype(a, dtype)
     axes = axes_of(a, axis)
     mask = mask_of(where, a)
-    if mask is None:
+    if mask is None and (dtype is None or dtype_of(a) != np.float16):  # without `dtype` NumPy sums float16 in float32
         return kept(ops.mean(a, axis=axes), a, axes, keepdims)
     wide = cast(a, np.dtype(np.float32)) if dtype is None and dtype_of(a) == np.float16 else a
     return kept(cast(masked_mean(wide, mask, axes), dtype_of(a)), a, axes, keepdims)
@@ -79,11 +82,11 @@ def var(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
     *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
 ) -> Value:  # fmt: skip
-    a, ddof = in_dtype(a, dtype), ddof_of(ddof, correction)
+    a, ddof = array(a), ddof_of(ddof, correction)
     axes = axes_of(a, axis)
     mask = mask_of(where, a)
-    plain = mask is None and (mean is UNSET or mean is None)
-    found = ops.var(a, axis=axes, ddof=ddof) if plain else masked_var(a, mask, axes, ddof, mean, 0.0)
+    plain = mask is None and (mean is UNSET or mean is None) and (dtype is None or np.dtype(dtype) == dtype_of(a))
+    found = ops.var(a, axis=axes, ddof=ddof) if plain else masked_var(a, mask, axes, ddof, mean, 0.0, dtype)
     return kept(found, a, axes, keepdims)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Spec, Value, dtype_of, shape_of
+from funcgrad.core import Spec, Value, dtype_of, shape_of, spec_of
 from funcgrad.ops.elementwise import ratio
 from funcgrad.ops.kinds import Linear, constant, differentiable, linear, semilinear
 from funcgrad.ops.shaping import embed, window
@@ -56,7 +56,12 @@ def _recurrence_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[V
     return recurrence(args[0], tangents[0] * shift(out, axis=axis), axis=axis)
 
 
-recurrence = semilinear("recurrence", _recurrence, _recurrence_back, _recurrence_tangent)
+def _recurrence_together(ct: Value, out: Value, args: tuple[Value, Value], wanted: Any, *, axis: int) -> tuple[Value, Value]:
+    z = _recurrence_back(ct, args[0], spec_of(args[1]), axis=axis)
+    return z * shift(out, axis=axis), z
+
+
+recurrence = semilinear("recurrence", _recurrence, _recurrence_back, _recurrence_tangent, _recurrence_together)
 
 
 # ---- cumulative products and extrema

@@ -29,6 +29,15 @@ def _scale(t: Any, p: Any) -> Any:
 scale: Elementwise = elementwise(_scale, lambda t, y: scale(t, y), lambda t, x: scale(x, t), name="scale")
 
 
+def _meet(x: Any, y: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.where((x == 0) | (y == 0), np.zeros((), np.result_type(x, y)), np.multiply(x, y))[()]
+
+
+meet: Elementwise = elementwise(_meet, lambda t, y: meet(t, y), lambda t, x: meet(x, t), name="meet")
+"""`x * y`, but 0 wherever either is exactly 0: a tangent meets, as a partial, the zero cotangent of what was pulled before."""
+
+
 def _ratio(x: Any, y: Any) -> Any:
     with np.errstate(all="ignore"):
         return np.where(y == 0, np.zeros((), np.result_type(x, y)), np.divide(x, y))[()]
@@ -66,17 +75,28 @@ def _power_base(t: Value, x: Value, y: Value) -> Value:
         if y == 2:
             return t * (x + x)
         return t * 0 if y == 0 else t if y == 1 else t * (y * power(x, y - 1))
-    return t * scale(y, power(x, y - 1))
+    return t * scale(y, power(x, _less_one(t, y)))
+
+
+def _less_one(t: Value, y: Value) -> Value:
+    """`y - 1` in the dtype of `t`: a narrower exponent would round, an unsigned one wrap around."""
+    dtype = dtype_of(t)
+    return y - (1 if dtype_of(y) == dtype else dtype.type(1))
 
 
 def _power_exponent(t: Value, out: Value, x: Value) -> Value:
-    """`x^y log(x)`, which is 0 at 0. Small integers would have a logarithm of low precision."""
-    return t * scale(out, log(x if dtype_of(x).kind in "fc" else x * dtype_of(out).type(1)))
+    """`x^y log(x)`, which is 0 at 0. The logarithm is taken in the dtype of the output, since the base may be narrower, or real."""
+    dtype = dtype_of(out)
+    return t * scale(out, log_or_zero(x if dtype_of(x) == dtype else x * dtype.type(1)))
+
+
+log_or_zero = elementwise(lambda x: np.log(x + (x == 0)), lambda t, x: ratio(t, x), name="log_or_zero")
+"""`log(x)`, but 0 at 0, and flat there."""
 
 
 power = elementwise(np.power, _power_base, _power_exponent)
 float_power: Elementwise = elementwise(
-    lambda x, y: np.float_power(x, y), lambda t, x, y: t * scale(y, float_power(x, y - 1)), _power_exponent, name="float_power"
+    lambda x, y: np.float_power(x, y), lambda t, x, y: t * scale(y, float_power(x, _less_one(t, y))), _power_exponent, name="float_power"
 )
 ldexp: Elementwise = elementwise(np.ldexp, lambda t, y: ldexp(t, y), None)
 
@@ -206,12 +226,7 @@ phase = differentiable("phase", lambda x: np.sign(x), _phase_tangent)
 # ---- choice
 
 
-def _where(c: Value, x: Value, y: Value) -> Value:
-    chosen: Any = np.where(c, x, y)
-    return chosen[()]
-
-
-where: Elementwise = elementwise(_where, None, lambda t, x: where(x, t, 0), lambda t, x: where(x, 0, t), name="where")
+where: Elementwise = elementwise(lambda c, x, y: np.where(c, x, y), None, lambda t, x: where(x, t, 0), lambda t, x: where(x, 0, t), name="where")
 
 # ---- parts of a number
 

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from funcgrad.core import Spec, Value
+from funcgrad.core import Spec, Value, shape_of
 from funcgrad.ops.elementwise import where
 from funcgrad.ops.kinds import Linear, constant, differentiable, linear, total
 
@@ -35,6 +35,11 @@ def fill(index: Index, arrays: Sequence[Any]) -> Index:
 def number(x: Any) -> Any:
     """A 0-d array as the scalar it holds."""
     return x if x.ndim else x[()]
+
+
+def scalar(x: Value) -> Value:
+    """As `number`, of a value that may be traced."""
+    return x if shape_of(x) else getitem(x, index=())
 
 
 # ---- reading, and adding up where it was read

@@ -81,10 +81,14 @@ class Bilinear(Primitive):
 
 @attrs.frozen(eq=False, repr=False)
 class Semilinear(Primitive):
-    """Linear in the last argument: `transpose(ct, *others, Spec)`; `tangent(out, args, tangents)` serves the others alone."""
+    """Linear in the last argument: `transpose(ct, *others, Spec)`; `tangent(out, args, tangents)` serves the others alone.
+
+    `together(ct, out, args, wanted)`, optional, is the transpose in all arguments, as that of `Differentiable`.
+    """
 
     transpose: Callable[..., Value]
     tangent: Callable[..., Value]
+    together: Callable[..., tuple[Value | None, ...]] | None = None
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -134,8 +138,14 @@ def bilinear(name: str, impl: Callable[..., Any], left: Callable[..., Value], ri
     return _register(Bilinear(name, impl, left, right))
 
 
-def semilinear(name: str, impl: Callable[..., Any], transpose: Callable[..., Value], tangent: Callable[..., Value]) -> Semilinear:
-    return _register(Semilinear(name, impl, transpose, tangent))
+def semilinear(
+    name: str,
+    impl: Callable[..., Any],
+    transpose: Callable[..., Value],
+    tangent: Callable[..., Value],
+    together: Callable[..., tuple[Value | None, ...]] | None = None,
+) -> Semilinear:
+    return _register(Semilinear(name, impl, transpose, tangent, together))
 
 
 def differentiable(

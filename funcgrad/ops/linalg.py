@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
-from funcgrad.ops.contraction import fit, matmul, swap
+from funcgrad.ops.contraction import column, fit, matmul, row, swap
 from funcgrad.ops.elementwise import conjugate
 from funcgrad.ops.kinds import differentiable, semilinear
 from funcgrad.ops.shaping import cast
@@ -26,7 +26,16 @@ def _solve_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[Value,
     return -solve(args[0], matmul(tangents[0], out))
 
 
-solve = semilinear("solve", lambda a, b: np.linalg.solve(a, b), _solve_back, _solve_tangent)
+def _solve_together(ct: Value, out: Value, args: tuple[Value, Value], wanted: tuple[bool, bool]) -> tuple[Value | None, Value | None]:
+    """With c = A⁻ᵀ ct, -c xᵀ and c."""
+    a, b = args
+    c = solve(swap(a), ct)
+    turned = row(out) if len(shape_of(out)) == 1 else swap(out)
+    of_a = fit(-matmul(column(c) if len(shape_of(c)) == 1 else c, turned), shape_of(a)) if wanted[0] else None
+    return of_a, fit(c, shape_of(b)) if wanted[1] else None
+
+
+solve = semilinear("solve", lambda a, b: np.linalg.solve(a, b), _solve_back, _solve_tangent, _solve_together)
 """`b` has one axis only where `a` is one matrix."""
 
 # ---- C = A⁻¹ (Giles 2.2.3): dC = -C dA C

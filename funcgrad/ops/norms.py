@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Value, dtype_of, shape_of
-from funcgrad.ops.elementwise import conjugate, log, ratio, real, scale
+from funcgrad.ops.elementwise import conjugate, log_or_zero, ratio, real, scale
 from funcgrad.ops.kinds import differentiable, elementwise
 from funcgrad.ops.reductions import Axes, expand, sum
 
 
 def _norm(x: Any, *, axis: Axes) -> Any:
-    if len(axis) == x.ndim:
+    if len(axis) == len(shape_of(x)):
         return np.linalg.norm(x)
     return np.sqrt(np.add.reduce((x.conj() * x).real if x.dtype.kind == "c" else x * x, axis=axis))
 
@@ -37,6 +37,6 @@ norm = differentiable("norm", _norm, _norm_tangent, _norm_back)
 """The square root of the sum of squared absolute values."""
 
 flat_power = elementwise(
-    lambda x, y: np.power(x, y), lambda t, out, x, y: t * (y * ratio(out, x)), lambda t, out, x: t * scale(out, log(x)), name="flat_power"
+    lambda x, y: np.power(x, y), lambda t, out, x, y: t * (y * ratio(out, x)), lambda t, out, x: t * scale(out, log_or_zero(x)), name="flat_power"
 )
 """`x ** y` with slope 0 in `x` at `x = 0`."""

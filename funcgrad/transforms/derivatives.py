@@ -145,6 +145,12 @@ has_nan = constant(_has_nan, name="has_nan")
 """Whether nan stands anywhere in a gradient: one pass, no temporary."""
 
 
+def _spoiled(g: Value) -> bool:
+    """Whether nan stands in a gradient, or in the tangent it carries: a partial may be finite where its slope is not."""
+    parts = g._main.parts(g) if isinstance(g, Traced) else ()
+    return any(map(_spoiled, parts)) if parts else bool(has_nan(g))
+
+
 def pull_back(seeds: Sequence[tuple[Node, Value]], wanted: Sequence[int]) -> list[Value | None]:
     """The cotangents of the leaves `wanted`: walk plainly, and only where a nan comes out once more, with strong zeros."""
     token = hush()
@@ -152,7 +158,7 @@ def pull_back(seeds: Sequence[tuple[Node, Value]], wanted: Sequence[int]) -> lis
         acc = walk(seeds)
         found = list(map(acc.get, wanted))
         for g in found:
-            if g is not None and (g != g if type(g) is _float64 else _has_nan(g) if type(g) is _ndarray else has_nan(g)):
+            if g is not None and (g != g if type(g) is _float64 else _has_nan(g) if type(g) is _ndarray else _spoiled(g)):
                 acc = walk(seeds, strict=True)
                 return list(map(acc.get, wanted))
     finally:

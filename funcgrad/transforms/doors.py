@@ -126,6 +126,7 @@ def argument_name(f: Callable[..., Any], n: int) -> str:
 # ---- in
 
 _ndarray = np.ndarray
+_NUMBERS: dict[type, str] = {float: "f", int: "i", bool: "b", complex: "c"}
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
@@ -133,7 +134,7 @@ def kind_of(leaf: Any) -> str:
     """The kind letter of a number's or array's dtype; "" for what is none of ours."""
     if isinstance(leaf, (np.generic, Tensor)) or type(leaf) is np.ndarray:
         return str(leaf.dtype.kind)
-    return {float: "f", int: "i", bool: "b", complex: "c"}.get(type(leaf), "")
+    return _NUMBERS.get(type(leaf), "")
 
 
 def check_leaf(label: Label, leaf: Any, path: Callable[[], str], holomorphic: bool = False, allow_int: bool = False) -> bool:
@@ -215,7 +216,7 @@ def leave_like(g: Value | None, leaf: Any) -> Any:
         return full(g, leaf.shape, leaf.dtype)
     if isinstance(leaf, Tensor):
         return of_fresh(full(g, leaf.shape, leaf.dtype))
-    return (complex if kind is complex else dtype_of(leaf).type)(0 if g is None else g)
+    return (kind if kind in _NUMBERS else dtype_of(leaf).type)(0 if g is None else g)
 
 
 def full(g: Value | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

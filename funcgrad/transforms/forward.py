@@ -11,7 +11,7 @@ from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tracer
 from funcgrad.transforms import fused
 from funcgrad.transforms.hush import hush, speak
-from funcgrad.transforms.linearize import _tangents, zero
+from funcgrad.transforms.linearize import _tangents, without_derivative, zero
 
 
 class ForwardTracer(Tracer):
@@ -52,14 +52,17 @@ class Forward(Interpreter):
         finally:
             speak(token)
         if type(out) is tuple:
-            return tuple(self.pair(o, t) for o, t in zip(out, made, strict=True))
-        return self.pair(out, made[0])
+            return tuple([self.pair(prim, o, t) for o, t in zip(out, made, strict=True)])
+        return self.pair(prim, out, made[0])
 
-    def pair(self, out: Value, tangent: Value | None) -> Value:
+    def parts(self, x: Any) -> tuple[Value, ...]:
+        return x._value, x._tangent
+
+    def pair(self, prim: Primitive, out: Value, tangent: Value | None) -> Value:
         """The tracer of `out`, or `out` itself where no derivative can pass."""
         dtype = dtype_of(out)
         if tangent is None or dtype.kind not in "fc":
-            return out
+            return without_derivative(prim, out)
         return self.trace(out, cast(dense(tangent, shape_of(out)), dtype))
 
 

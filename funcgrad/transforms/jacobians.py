@@ -68,13 +68,11 @@ def _jacobian(name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: boo
             return chosen.call(args, kwargs, in_def.unflatten(full))
 
         lin = Linearization(label, of_floats, tuple([leaves[k] for k in floats]), has_aux, False)
-        _check_outputs(label, lin, holomorphic)
-        if forward:
-            table = over_basis(lin.push, lin.leaves, lin.values)
-            blocks = [[_last_first(table[i][j], len(shape_of(x))) for i, x in enumerate(lin.leaves)] for j in range(len(lin.values))]
-        else:
-            blocks = over_basis(lin.pull, lin.values, lin.leaves)
-        lin.m.release()
+        try:
+            _check_outputs(label, lin, holomorphic)
+            blocks = _blocks(lin, forward)
+        finally:
+            lin.m.release()
         tensors = lin.m.tensors
         trees = []
         for row, y in zip(blocks, lin.values, strict=True):
@@ -87,6 +85,14 @@ def _jacobian(name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: boo
         return (made, lin.aux) if has_aux else made
 
     return doors.dress(jacobian, fun)
+
+
+def _blocks(lin: Linearization, forward: bool) -> list[list[Value]]:
+    """For each output leaf and each input leaf an array of shape `[*o, *i]`."""
+    if not forward:
+        return over_basis(lin.pull, lin.values, lin.leaves)
+    table = over_basis(lin.push, lin.leaves, lin.values)
+    return [[_last_first(table[i][j], len(shape_of(x))) for i, x in enumerate(lin.leaves)] for j in range(len(lin.values))]
 
 
 def _check_input(label: Label, leaf: Any, path: Callable[[], str], holomorphic: bool, allow_int: bool, forward: bool) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.borrow import COPY_LIMIT, Borrows
+from funcgrad import errors
+from funcgrad.borrow import COPY_LIMIT, HELD, Borrows
 from funcgrad.core import Interpreter, Label, Primitive, Spec, Value, bind, dtype_of, shape_of, spec_of, tick
-from funcgrad.ops.elementwise import scale
+from funcgrad.ops.elementwise import has_nan, isnan, scale, where
 from funcgrad.ops.kinds import ID, Bilinear, Constant, Differentiable, Elementwise, Linear, Rule, Semilinear
 from funcgrad.ops.shaping import dense, undo
 from funcgrad.tensor import Tracer
@@ -71,7 +72,7 @@ class Linearize(Interpreter):
         """The tracer of `out` over a new node, or several over one; `out` itself where no derivative can pass."""
         several = type(out) is tuple
         if not several and dtype_of(out).kind not in "fc":
-            return out
+            return without_derivative(prim, out)
         kind = type(prim)
         if kind is Semilinear and not any(parents[:-1]):
             kind = Linear
@@ -97,6 +98,9 @@ class Linearize(Interpreter):
             self.borrows = Borrows()
         return self.borrows.hold(value)
 
+    def parts(self, x: Any) -> tuple[Value, ...]:
+        return (x._value,)
+
     def is_input(self, x: Any) -> bool:
         return x._node[1] is None
 
@@ -107,6 +111,13 @@ class Linearize(Interpreter):
 
     def kept(self, values: list[Value], parents: list[Node | None]) -> list[Value]:
         return [v if p is not None else self.hold(v) for v, p in zip(values, parents, strict=True)]
+
+
+def without_derivative(prim: Primitive, out: Value) -> Value:
+    """A result that no derivative can pass, because it is whole numbers; Python objects would drop one that there may be."""
+    if dtype_of(out).hasobject:
+        raise errors.ObjectOperandError(prim.name)
+    return out
 
 
 def _two(parents: list[Node]) -> tuple[Node, Node | None]:
@@ -157,8 +168,17 @@ def _pull_elementwise(node: Node, ct: Value, acc: Cotangents) -> None:
 def _pull_elementwise_strictly(node: Node, ct: Value, acc: Cotangents) -> None:
     one = dtype_of(ct).type(1)
     for i, rule, residuals, fix in node[4]:
-        g = scale(ct, rule(one, *residuals))
+        g = _strong(ct, rule(one, *residuals), lambda rule=rule, residuals=residuals: rule(ct, *residuals))
         accumulate(acc, i, g if fix is None else undo(g, *fix))
+
+
+def _strong(ct: Value, partial: Value, plain: Callable[[], Value]) -> Value:
+    """`ct` times a partial, 0 where `ct` is; where that is nan, what the rule itself says.
+
+    For `where` and `scale` turn an infinite cotangent into 0 at a zero of their own, and inf * 0 would be nan.
+    """
+    g = scale(ct, partial)
+    return where(isnan(g), plain(), g) if has_nan(g) else g
 
 
 def _grow_linear(m: Linearize, prim: Any, out: Value, values: list[Value], parents: list[Node | None], params: Any) -> Any:
@@ -217,9 +237,11 @@ def _pull_composite(node: Node, ct: Any, acc: Cotangents) -> None:
 
 
 def _transposed(prim: Any, out: Any, values: Any, params: Any, label: Label, wanted: Any, ct: Any) -> tuple[Any, ...]:
-    if type(prim) is Differentiable and prim.transpose is not None:
-        return prim.transpose(ct, out, values, wanted, **params)
+    by_hand = prim.transpose if type(prim) is Differentiable else prim.together
+    if by_hand is not None:
+        return by_hand(ct, out, values, wanted, **params)  # type: ignore[no-any-return]
     m = Linearize(label)
+    m.borrows = HELD
     zeros = [m.leaf(zero(v)) if w else None for v, w in zip(values, wanted, strict=True)]
     out_tangents = _tangents(prim, out, values, zeros, params)
     pairs = [(t, c) for t, c in zip(out_tangents, ct if type(out) is tuple else (ct,), strict=True) if c is not None]
@@ -348,10 +370,15 @@ def _pull_text(name: str, prim: Elementwise, active: list[int]) -> str:
 
 def _strict_fused(node: Node, ct: Value, acc: Cotangents) -> None:
     """A fused pull at 1 gives the partials, all of the shape of `ct`."""
-    partials: Cotangents = {}
-    node[1](node, dtype_of(ct).type(1), partials)
-    for i, p in partials.items():
-        accumulate(acc, i, scale(ct, p))
+    for i, p in _pulled(node, dtype_of(ct).type(1)).items():
+        accumulate(acc, i, _strong(ct, p, lambda i=i: _pulled(node, ct)[i]))
+
+
+def _pulled(node: Node, ct: Value) -> Cotangents:
+    """What the pull of one node gives, alone."""
+    acc: Cotangents = {}
+    node[1](node, ct, acc)
+    return acc
 
 
 TABLE = fused.Table(LinTracer, _Grow(), Linearize.hold)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.borrow import HELD
 from funcgrad.core import Label, Traced, Value, bind, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare, stacked
 from funcgrad.ops.kinds import constant
@@ -75,13 +76,13 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 
 def _tangent_out(m: Forward, x: Any) -> Any:
-    """The tangent of an output leaf; zeros of its dtype where it does not depend on the primals."""
+    """The tangent of an output leaf, of its type; zeros of its dtype where it does not depend on the primals."""
     if isinstance(x, ForwardTracer) and x._main is m:
-        return doors.leave_value(m, m.trace(x._tangent, None))
+        t = doors.leave_value(m, m.trace(x._tangent, None))
+        return doors.full(t, (), x._dtype) if type(x._value) is np.ndarray and isinstance(t, np.generic) else t
     if doors.kind_of(x) == "":
         return x
-    z = zero(x)
-    return doors.full(None, z.shape, z.dtype) if type(z) is np.ndarray else z
+    return doors.full(None, x.shape, x.dtype) if type(x) is np.ndarray else zero(x)
 
 
 # ---- reverse
@@ -109,6 +110,8 @@ class Linearization:
         finally:
             doors.release_collector()
             m.close()
+        if m.borrows is not None:
+            m.borrows.guard(self)  # borrowed arrays are given back when the function that holds this dies
 
     def _take(self, inputs: list[LinTracer], out: Any, aux: Any) -> None:
         m = self.m
@@ -133,6 +136,7 @@ class Linearization:
         """The map itself, as the transpose of the transpose, whose nodes are grown once."""
         if self._transposed is None:
             m = Linearize(self.label)
+            m.borrows = HELD
             cts = [None if node is None else m.leaf(zero(y)) for node, y in zip(self.nodes, self.values, strict=True)]
             with np.errstate(all="ignore"):
                 acc = walk([(node, ct) for node, ct in zip(self.nodes, cts, strict=True) if node is not None])
@@ -141,9 +145,8 @@ class Linearization:
             m.close()
         cts, found = self._transposed
         seeds = [(g._node, t) for g, t in zip(found, tangents, strict=True) if type(g) is LinTracer]
-        with np.errstate(all="ignore"):
-            acc = walk(seeds)
-        return [zero(y) if ct is None else acc.get(ct._node[0], zero(y)) for ct, y in zip(cts, self.values, strict=True)]
+        moved = pull_back(seeds, [-1 if ct is None else ct._node[0] for ct in cts])
+        return [_still(y) if ct is None else zero(y) if t is None else t for ct, y, t in zip(cts, self.values, moved, strict=True)]
 
     def cotangents(self, ct: Any) -> list[Value]:
         """The leaves of a cotangent, checked against the output."""
@@ -155,6 +158,11 @@ class Linearization:
             doors.beside(self.label, "cotangent", c, y, lambda k=k: f"{where}{paths[k]}")  # type: ignore[misc]
             for k, (c, y) in enumerate(zip(cts, self.values, strict=True))
         ]
+
+
+def _still(y: Any) -> Any:
+    """The tangent of an output that does not depend on the primals; what is no number is its own."""
+    return zero(y) if doors.kind_of(y) else y
 
 
 def _blank(leaf: Any) -> Any:
@@ -179,7 +187,6 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, snapshot:
     def pull(ct: Any) -> Any:
         return lin.in_def.unflatten(lin.pull(lin.cotangents(ct)))
 
-    _guard(lin, pull)
     return (lin.out(), pull, lin.aux) if has_aux else (lin.out(), pull)
 
 
@@ -201,24 +208,17 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, sna
         moved = [doors.beside(label, "tangent", t, x, lambda k=k: path(k)) for k, (t, x) in enumerate(zip(moves, lin.leaves, strict=True))]  # type: ignore[misc]
         return lin.out_def.unflatten([_given(t, y, tensors) for t, y in zip(lin.push(moved), lin.values, strict=True)])
 
-    _guard(lin, push)
     return (lin.out(), push, lin.aux) if has_aux else (lin.out(), push)
 
 
 def _given(t: Value, y: Any, tensors: bool) -> Any:
     """A tangent beside the output leaf `y`: whole, frozen, and a Tensor where `y` is one."""
-    if isinstance(t, Traced):
+    if isinstance(t, Traced) or doors.kind_of(y) == "":
         return t
     shape, dtype = shape_of(y), dtype_of(y)
     if not shape and not tensors and type(y) is not np.ndarray:
         return dtype.type(t)
     return doors.wrapped(doors.full(t, shape, dtype), tensors)
-
-
-def _guard(lin: Linearization, function: Callable[..., Any]) -> None:
-    """Borrowed arrays are given back when the returned function dies."""
-    if lin.m.borrows is not None:
-        lin.m.borrows.guard(function)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
@@ -238,12 +238,15 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     leaves, treedef, _ = _flat_primals(label, fun, primals)
     origin = [zero(x) if isinstance(x, Traced) else doors.leave_like(None, x) for x in leaves]
     lin = Linearization(label, fun, treedef.unflatten(origin), False, False)
-    _check_linear(label, fun, lin, treedef)
+    try:
+        _check_linear(label, fun, lin, treedef)
+    except BaseException:
+        lin.m.release()
+        raise
 
     def transpose(ct: Any) -> Any:
         return treedef.unflatten(lin.pull(lin.cotangents(ct)))
 
-    _guard(lin, transpose)
     return transpose
 
 
@@ -255,23 +258,15 @@ def _check_linear(label: Label, fun: Any, lin: Linearization, treedef: pytree.Tr
     with np.errstate(all="ignore"):
         for at_zero, out, moved in zip(lin.values, outs, lin.push(point), strict=True):
             tol = 1e3 * float(np.finfo(dtype_of(moved)).eps)
-            if np.any(np.asarray(at_zero) != 0) or not np.allclose(out, moved, rtol=tol, atol=tol):
+            if np.any(at_zero != 0) or not np.allclose(out, moved, rtol=tol, atol=tol):
                 raise errors.ArgumentError(str(label), "the function is not linear. Use `vjp` for the transpose of its derivative.")
 
 
 # ---- neither
 
 
-def _stopped(x: Any) -> Any:
-    """The value, which a tracer still needs: nobody may write to it."""
-    if type(x) is not np.ndarray:
-        return x
-    view = x.view()
-    view.flags.writeable = False
-    return view
-
-
-_stop = constant(_stopped, name="stop_gradient")
+_stop = constant(lambda x: x.copy() if type(x) is np.ndarray else x, name="stop_gradient")
+"""A copy: a tracer still needs the value, which may be the caller's own array, and the result goes anywhere."""
 
 
 def stop_gradient(x: Any) -> Any:

@@ -47,7 +47,7 @@ def _pull_item(node: Node, ct: Value, acc: Cotangents) -> None:
     _, _, p, _, index, shape, dtype = node
     i = p[0]
     before = acc.get(i)
-    if isinstance(ct, Traced) or isinstance(before, Traced):
+    if not shape or isinstance(ct, Traced) or isinstance(before, Traced):  # a sum of 0-d buffers would be a scalar
         whole = np.broadcast_to(0.0, shape)[index].shape
         accumulate(acc, i, scatter_add(dense(ct, whole), index=index if type(index) is tuple else (index,), shape=shape))
         return

@@ -14,10 +14,12 @@ Array = np.ndarray[Any, Any]
 
 
 def close(found: Any, expected: Any, rtol: float = 1e-9, atol: float = 1e-12) -> None:
-    """Of the same shape, and equal but for rounding; leaf by leaf, where they are trees."""
-    a, b = pytree.leaves(found), pytree.leaves(expected) if not isinstance(expected, (list, np.ndarray)) else [np.asarray(expected)]
-    assert len(a) == len(b), f"{found} has not the leaves of {expected}"
-    for x, y in zip(a, b, strict=True):
+    """Of the same shape, and equal but for rounding; leaf by leaf where they are trees; a list of numbers stands for an array."""
+    if isinstance(expected, list) and not isinstance(found, list):
+        expected = np.asarray(expected)
+    a, b = pytree.flatten(found), pytree.flatten(expected)
+    assert a[1] == b[1], f"{found} has not the structure of {expected}"
+    for x, y in zip(a[0], b[0], strict=True):
         assert np.asarray(x).dtype != object, f"an object array: {x!r}"
         assert np.shape(x) == np.shape(y), f"shape {np.shape(x)}, expected {np.shape(y)}"
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=rtol, atol=atol)
@@ -31,13 +33,13 @@ def gradient(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] = 0
     return found
 
 
-def derivatives(f: Callable[[Any], Any], x: float, order: int) -> list[float]:
+def derivatives(f: Callable[[Any], Any], x: float, order: int) -> Array:
     """f'(x), f''(x), …, reverse over reverse."""
     found = []
     for _ in range(order):
         f = fg.grad(f)
         found.append(f(x))
-    return found
+    return np.array(found)
 
 
 def numbers(*shape: int, seed: int = 0, low: float = -1.0, high: float = 1.0) -> Array:

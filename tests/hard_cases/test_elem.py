@@ -25,9 +25,10 @@ def test_ufuncs_of_one_argument(name: str) -> None:
     check_grads(getattr(np, name), (np.array([UNARY[name], UNARY[name] * 1.1]),))
 
 
-@pytest.mark.parametrize(
-    "name", "add subtract multiply divide true_divide power float_power arctan2 hypot logaddexp logaddexp2 maximum minimum fmax fmin".split()
-)
+BINARY = "add subtract multiply divide true_divide power float_power arctan2 hypot logaddexp logaddexp2 maximum minimum fmax fmin".split()
+
+
+@pytest.mark.parametrize("name", BINARY)
 def test_ufuncs_of_two_arguments(name: str) -> None:
     """Both modes agree with differences in both arguments, which broadcast against each other."""
     check_grads(getattr(np, name), (np.array([[0.6], [1.9]]), np.array([1.1, 0.3, 2.4])))

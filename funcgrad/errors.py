@@ -107,7 +107,7 @@ class UnhashableError(FuncgradError, TypeError):
     """Tensors compare element by element, so they have no hash."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__(f"unhashable type: {kind}. It compares element by element, as arrays do: use a name, or `id(x)`, as the key.")
+        super().__init__(f"{kind} has no hash: == compares element by element, as with arrays. Use a name, or `id(x)`, as the key.")
 
 
 # ---- doors

@@ -68,7 +68,9 @@ class Tensor(Frozen):
 
     __array_priority__ = 1000.0
     __pytree__ = False
-    __hash__ = None  # type: ignore[assignment]
+
+    def __hash__(self) -> int:
+        raise errors.UnhashableError("A traced value" if isinstance(self, Traced) else f"A {type(self).__name__}")
 
     def __init__(self, data: Any, dtype: Any = None) -> None:
         object.__setattr__(self, "_array", _frozen_copy(data, dtype))
@@ -298,7 +300,9 @@ class Tracer(Tensor, Traced):
             seen = self._seen()
             if not isinstance(seen, Traced):
                 return np.array(seen, dtype)
-            raise _conversion(f"Conversion to {np.dtype(dtype)}", "Leave `dtype` away, or use `x.astype`.")
+            raise _conversion(f"Conversion to {np.dtype(dtype)}", "Use `np.stack([x, y])` instead of a list, or `x.astype`.")
+        if self._dtype.kind == "c":
+            raise _conversion("np.array", "It is complex, and NumPy takes Python objects for real numbers. Use `np.stack([x, y])`.")
         out = np.empty(self._shape, object)
         if out.size > STACK_LIMIT:
             raise errors.TooLargeToStackError(out.size, STACK_LIMIT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -117,4 +118,6 @@ def name_of(func: Callable[..., Any]) -> str:
     """The name a user would write, as in `np.linalg.norm`."""
     module = getattr(func, "__module__", None) or "numpy"
     name = getattr(func, "__name__", repr(func))
+    if isinstance(func, np.ufunc) and getattr(np, name, None) is not func:  # a ufunc does not say where it is from
+        return f"scipy.special.{name}" if getattr(sys.modules.get("scipy.special"), name, None) is func else name
     return f"{module.replace('numpy', 'np', 1)}.{name}" if module.startswith("numpy") else f"{module}.{name}"

@@ -173,14 +173,19 @@ def _scalar(m: Linearize, out: Any, holomorphic: bool) -> Any:
         out = stacked(out)
     kind = doors.kind_of(out)
     if kind == "" or shape_of(out):
-        instead = "Reduce it (`.sum()`), or use `jacrev`." if kind else "Return one number; what else there is to return goes into aux (has_aux=True)."
+        instead = "Reduce it (`.sum()`), or use `jacrev`."
+        if not kind:
+            instead = "Return one number; what else there is to return goes into aux (has_aux=True)."
         raise errors.OutputError(str(label), "the output must be a scalar", doors.describe(out), instead)
     if kind in "biu":
-        raise errors.OutputError(str(label), "the output must be a float", doors.describe(out), "Integers and bools have no derivative.")
+        instead = "Integers and bools have no derivative: return a float."
+        raise errors.OutputError(str(label), "the output must be a float", doors.describe(out), instead)
     if kind == "c" and not holomorphic:
-        raise errors.OutputError(str(label), "the output must be real", doors.describe(out), "Take its `.real` or `abs`, or pass holomorphic=True.")
+        instead = "Take its `.real` or `abs`, or pass holomorphic=True."
+        raise errors.OutputError(str(label), "the output must be real", doors.describe(out), instead)
     if kind != "c" and holomorphic:
-        raise errors.OutputError(str(label), "with holomorphic=True the output must be complex", doors.describe(out), "Leave holomorphic away.")
+        rule, instead = "with holomorphic=True the output must be complex", "Leave holomorphic away."
+        raise errors.OutputError(str(label), rule, doors.describe(out), instead)
     return older(m, out) if isinstance(out, Traced) and out._main is not m else out
 
 

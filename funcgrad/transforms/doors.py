@@ -74,9 +74,8 @@ class Chosen:
     def positions(self, count: int) -> list[int]:
         for n in self.argnums:
             if not -count <= n < count:
-                raise errors.ArgumentError(
-                    str(self.label), f"argnums names argument {n}, but the call has {count} positional. Pass it by position, or use argnames."
-                )
+                what = f"argnums names argument {n}, but the call has {count} positional. Pass it by position, or use argnames."
+                raise errors.ArgumentError(str(self.label), what)
         found = [n % count for n in self.argnums]
         if len(set(found)) < len(found):
             raise errors.ArgumentError(str(self.label), f"argnums names an argument twice: {self.argnums}.")
@@ -150,7 +149,8 @@ def check_leaf(label: Label, leaf: Any, path: Callable[[], str], holomorphic: bo
         if allow_int:
             return False
         raise errors.InputError(str(label), path(), f"{describe(leaf)}, which has no derivative", "Pass it as a float, or mark it static.")
-    raise errors.InputError(str(label), path(), describe(leaf), "Only numbers and arrays of numbers have derivatives; pass it as another argument.")
+    instead = "Only numbers and arrays of numbers have derivatives; pass it as another argument."
+    raise errors.InputError(str(label), path(), describe(leaf), instead)
 
 
 def describe(x: Any) -> str:
@@ -273,7 +273,8 @@ def leave_tree(m: Interpreter, tree: Any) -> Any:
 def pair(label: Label, out: Any) -> tuple[Any, Any]:
     """What a function that promised `(value, aux)` returned."""
     if not isinstance(out, tuple) or len(out) != 2:
-        raise errors.OutputError(str(label), "with has_aux=True the output must be a pair (value, aux)", describe(out), "Return both, or leave has_aux away.")
+        rule, instead = "with has_aux=True the output must be a pair (value, aux)", "Return both, or leave has_aux away."
+        raise errors.OutputError(str(label), rule, describe(out), instead)
     return out
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad import errors
 from funcgrad.borrow import COPY_LIMIT, HELD, Borrows
 from funcgrad.core import Interpreter, Label, Primitive, Spec, Value, bind, dtype_of, shape_of, spec_of, tick
-from funcgrad.ops.elementwise import has_nan, isnan, scale, where
+from funcgrad.ops.elementwise import isnan, scale, where
 from funcgrad.ops.kinds import ID, Bilinear, Constant, Differentiable, Elementwise, Linear, Rule, Semilinear
 from funcgrad.ops.shaping import dense, undo
 from funcgrad.tensor import Tracer
@@ -178,7 +178,8 @@ def _strong(ct: Value, partial: Value, plain: Callable[[], Value]) -> Value:
     For `where` and `scale` turn an infinite cotangent into 0 at a zero of their own, and inf * 0 would be nan.
     """
     g = scale(ct, partial)
-    return where(isnan(g), plain(), g) if has_nan(g) else g
+    lost = isnan(g)
+    return where(lost, plain(), g) if np.any(lost) else g
 
 
 def _grow_linear(m: Linearize, prim: Any, out: Value, values: list[Value], parents: list[Node | None], params: Any) -> Any:
@@ -319,9 +320,25 @@ def walk(seeds: Sequence[tuple[Node, Value]], strict: bool = False) -> Cotangent
         if pull is not None and i in acc:
             if strict:
                 pull = STRICTLY.get(pull, pull)
-            pull(node, acc.pop(i), acc)
+            ct = acc.pop(i)
+            pull(node, ct, acc)
+            if type(ct) is _ndarray and ct.size > LARGE:
+                _hand_on(node, acc)
     return acc
 
+
+def _hand_on(node: Node, acc: Cotangents) -> None:
+    """What an additive parent has got goes on into its buffer at once: kept, it would be one more large array."""
+    for parent in (node[2], node[3]):
+        if parent is not None and parent[1] in ADDITIVE and parent[0] in acc:
+            parent[1](parent, acc.pop(parent[0]), acc)
+
+
+LARGE = 1 << 13
+"""Elements; memory counts from here on."""
+
+ADDITIVE: set[Callable[..., None]] = set()
+"""The pulls that may be called with a part of the cotangent at a time: they add into a buffer."""
 
 STRICTLY: dict[Callable[..., None], Callable[..., None]] = {_pull_elementwise: _pull_elementwise_strictly}
 """The pulls of elementwise nodes, and what a strict walk does instead."""

@@ -52,7 +52,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     label = doors.label("jvp", fun)
     for what, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
-            raise errors.ArgumentTypeError(str(label), f"{what} must be a tuple or list of arguments, got {doors.describe(given)}. Write `(x,)`.")
+            rule = f"{what} must be a tuple or list of arguments, got {doors.describe(given)}. Write `(x,)`."
+            raise errors.ArgumentTypeError(str(label), rule)
     leaves, treedef, path = _flat_primals(label, fun, tuple(primals))
     moves, moves_def = pytree.flatten(tuple(tangents))
     doors.check_tree(label, "tangents", "primals", moves_def, treedef)

@@ -16,7 +16,7 @@ from funcgrad.core import Traced, Value, shape_of, tick
 from funcgrad.numpy import dispatch
 from funcgrad.ops.indexing import scatter_add
 from funcgrad.ops.shaping import dense
-from funcgrad.transforms.linearize import TABLE, Cotangents, LinTracer, Node, accumulate
+from funcgrad.transforms.linearize import ADDITIVE, TABLE, Cotangents, LinTracer, Node, accumulate
 
 _BASIC = {int, slice, NoneType, EllipsisType}
 _ndarray = np.ndarray
@@ -60,6 +60,7 @@ def _pull_item(node: Node, ct: Value, acc: Cotangents) -> None:
     before[index] += ct  # type: ignore[index]
 
 
+ADDITIVE.add(_pull_item)
 _getitem_generic = LinTracer.__getitem__
 LinTracer.__getitem__ = _getitem  # type: ignore[method-assign]
 

@@ -128,18 +128,16 @@ def bind(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
 
 def shape_of(x: Value) -> tuple[int, ...]:
     """The shape of a value; that of a tracer is known without asking anyone."""
-    if type(x) is _ndarray:
-        return x.shape
-    return x._shape if isinstance(x, Traced) else np.shape(x)
+    shape: tuple[int, ...] = x.shape if type(x) is _ndarray else x._shape if isinstance(x, Traced) else np.shape(x)
+    return shape
 
 
 def dtype_of(x: Value) -> np.dtype[Any]:
     """The dtype of a value; Python numbers have the dtype NumPy gives them when they stand alone."""
-    if type(x) is _ndarray:
-        return x.dtype
     if isinstance(x, Traced):
         return x._dtype
-    return x.dtype if isinstance(x, (np.ndarray, np.generic, Frozen)) else np.asarray(x).dtype
+    dtype: np.dtype[Any] = x.dtype if isinstance(x, (np.ndarray, np.generic, Frozen)) else np.asarray(x).dtype
+    return dtype
 
 
 def spec_of(x: Value) -> Spec:

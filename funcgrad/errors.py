@@ -65,7 +65,9 @@ class ObjectOperandError(FuncgradError, TypeError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"{name}: a traced value met an array of Python objects, which would drop its gradient. Convert it: `np.asarray(y, float)`.")
+        super().__init__(
+            f"{name}: a traced value met an array of Python objects, which would drop its gradient. Convert it: `np.asarray(y, float)`."
+        )
 
 
 class ForeignArrayError(FuncgradError, TypeError):
@@ -73,7 +75,9 @@ class ForeignArrayError(FuncgradError, TypeError):
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
-        super().__init__(f"a traced value or Tensor met a {cls.__name__}, whose operations are its own. Pass `np.asarray(y)`, if that is meant.")
+        super().__init__(
+            f"a traced value or Tensor met a {cls.__name__}, whose operations are its own. Pass `np.asarray(y)`, if that is meant."
+        )
 
 
 class OutArgumentError(FuncgradError, TypeError):
@@ -83,7 +87,9 @@ class OutArgumentError(FuncgradError, TypeError):
         self.name = name
         also = f" (or `a {augmented}= x`)" if augmented else ""
         instead = f", as in `a = a {augmented} x`" if augmented else ""
-        super().__init__(f"{name}: out={also} would write a traced value into an array, which cannot hold it. Use the returned value{instead}.")
+        super().__init__(
+            f"{name}: out={also} would write a traced value into an array, which cannot hold it. Use the returned value{instead}."
+        )
 
 
 class WhereArgumentError(FuncgradError, TypeError):

@@ -12,9 +12,10 @@ import attrs
 import numpy as np
 
 from funcgrad import errors
+from funcgrad.borrow import is_constant
 from funcgrad.core import Frozen, Traced, ground
 from funcgrad.numpy import dispatch
-from funcgrad.numpy.bridge import bare
+from funcgrad.numpy.bridge import array, bare, has_traced
 from funcgrad.numpy.indexing import index_of
 from funcgrad.numpy.updates import updated
 
@@ -87,16 +88,16 @@ class Tensor(Frozen):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         if any(isinstance(a, Tensor) for a in kwargs.get("out") or ()):
             raise errors.FrozenError(f"{dispatch.name_of(ufunc)}(out=…)", "Use the returned value instead.")
-        if method == "at":
+        if method == "at" and isinstance(args[0], Tensor):
             raise errors.FrozenError(f"{dispatch.name_of(ufunc)}.at", "Use `x.at[i].add(v)` and friends.")
         if any(isinstance(a, Traced) for a in args):
             return dispatch.call_ufunc(ufunc, method, args, kwargs)
-        return wrap(getattr(ufunc, method)(*[bare(a) for a in args], **kwargs))
+        return _answered(getattr(ufunc, method), args, kwargs)
 
     def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
         if any(issubclass(t, Traced) for t in types):
             return dispatch.call_function(func, args, kwargs)
-        return wrap(func(*[bare(a) for a in args], **{k: bare(v) for k, v in kwargs.items()}))
+        return _answered(func, args, kwargs)
 
     # ---- what it is
 
@@ -161,7 +162,7 @@ class Tensor(Frozen):
         return self._array.__index__()
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        return np.round(self, ndigits or 0)
+        return int(np.round(self)) if ndigits is None else np.round(self, ndigits)
 
     def __format__(self, spec: str) -> str:
         return format(self._array if self.shape else self._array[()], spec) if spec else str(self)
@@ -229,7 +230,8 @@ class Tensor(Frozen):
         """As `np.reshape`; the sizes may be arguments of their own."""
         if not shape:
             raise TypeError("reshape() takes a shape (0 given)")
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+        more = {} if copy is None else {"copy": copy}  # from NumPy 2.1 on
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order, **more)
 
     def transpose(self, *axes: Any) -> Any:
         """As `np.transpose`; the axes may be arguments of their own."""
@@ -416,20 +418,34 @@ def tensor(data: Any, dtype: Any = None) -> Any:
     Raises:
         TypeError: for object, string and other arrays that hold no numbers.
     """
-    data = bare(data)
+    data = array(data) if isinstance(data, (list, tuple)) and has_traced(data) else bare(data)
     if isinstance(data, Traced):
         return data if dtype is None else np.astype(data, np.dtype(dtype))  # type: ignore[call-overload]
     return Tensor(data, dtype)
 
 
-def wrap(x: Any) -> Any:
-    """NumPy's result of a Tensor's computation: arrays and NumPy scalars become Tensors, and so do those in tuples and lists."""
+def _answered(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function of Tensors. What it wrote into the caller's `out=` stays the caller's."""
+    args = tuple([bare(a) for a in args])
+    result = function(*args, **{k: bare(v) for k, v in kwargs.items()})
+    return result if kwargs.get("out") is not None else wrap(result, args)
+
+
+def wrap(x: Any, args: tuple[Any, ...] = ()) -> Any:
+    """NumPy's result of a Tensor's computation: arrays and NumPy scalars become Tensors, and so do those in tuples and lists.
+
+    A result that is an argument, or a view of something that can be written to, is copied.
+    """
     if isinstance(x, (np.ndarray, np.generic)):
-        return of_fresh(np.asarray(x)) if x.dtype.kind in "biufc" else x
+        if x.dtype.kind not in "biufc":
+            return x
+        array = np.asarray(x)
+        fresh = array.base is None and not any([x is a for a in args])
+        return of_fresh(array if fresh or is_constant(array) else array.copy("K"))
     if type(x) in (tuple, list):
-        return type(x)(map(wrap, x))
+        return type(x)([wrap(e, args) for e in x])
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*map(wrap, x))
+        return type(x)(*[wrap(e, args) for e in x])
     return x
 
 
@@ -442,7 +458,9 @@ def of_fresh(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def _frozen_copy(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    array = np.array(bare(data), dtype=dtype)
+    if has_traced(data := bare(data)):
+        raise errors.ArgumentTypeError("Tensor", "a traced value stays traced. Use `fg.tensor(x)`, which accepts both.")
+    array = np.array(data, dtype=dtype)
     if array.dtype.kind not in "biufc":
         raise errors.ArgumentTypeError("tensor", f"a Tensor holds numbers, got an array of dtype {array.dtype}.")
     array.flags.writeable = False

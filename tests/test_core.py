@@ -108,7 +108,9 @@ def test_shape_dtype_and_spec(x: Any, shape: tuple[int, ...], dtype: str) -> Non
     """Of numbers, arrays, Tensors and tracers."""
     assert shape_of(x) == shape
     assert dtype_of(x) == np.dtype(dtype)
-    assert spec_of(x) == Spec(shape, np.dtype(dtype))
+    spec = spec_of(x)
+    assert type(spec) is Spec
+    assert (spec.shape, spec.dtype) == (shape, np.dtype(dtype))
 
 
 def test_ground() -> None:

@@ -29,6 +29,12 @@ def pulled(out: Any, *leaves: Any, ct: Any = 1.0) -> list[Any]:
     return [acc.get(x._node[0]) for x in leaves]
 
 
+def parents(node: Any) -> list[Any]:
+    """Those behind links as well."""
+    found = [p for p in node[2:4] if p is not None]
+    return [q for p in found for q in (parents(p) if p[1] is None and p[2:] != (None, None) else [p])]
+
+
 def test_an_input_is_a_node_without_parents(m: Linearize) -> None:
     """And its pullback is the identity."""
     x = m.leaf(3.0)
@@ -42,7 +48,8 @@ def test_parents_are_older(m: Linearize) -> None:
     out = np.sin(x * y) + np.stack([x, y, x * 2, y * 3]).sum() * x
     for i, node in discover([out._node]).items():
         assert node[0] == i
-        assert all(parent is None or parent[0] < i for parent in node[2:4])
+        if node[1] is not None:
+            assert all(parent[0] < i for parent in parents(node))
 
 
 def test_many_parents_hang_from_links(m: Linearize) -> None:
@@ -131,7 +138,7 @@ def test_composites_linearize_their_tangent_rule() -> None:
     for f in (np.cumprod, np.linalg.inv, lambda x: np.linalg.solve(x, np.ones(2)), np.linalg.det, np.linalg.cholesky):
         x = np.array([[2.0, 0.5], [0.5, 3.0]])
         loss = lambda x, f=f: np.sum(np.sin(f(x)))
-        t = np.array([[0.1, 0.2], [-0.3, 0.4]])
+        t = np.array([[0.1, 0.2], [0.2, 0.4]])
         assert fg.jvp(loss, (x,), (t,))[1] == pytest.approx(np.sum(fg.grad(loss)(x) * t), rel=1e-12)
         h = 1e-5
         along = lambda x, loss=loss: fg.grad(loss)(x)

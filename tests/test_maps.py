@@ -199,7 +199,7 @@ def test_complex() -> None:
 def test_primals_and_tangents_must_be_sequences() -> None:
     """A tuple or list of arguments, as in JAX."""
     for args, what in (((2.0, (1.0,)), "primals"), (((2.0,), np.ones(1)), "tangents")):
-        with pytest.raises(errors.ArgumentTypeError, match=rf"^jvp\(sin\): {what} must be a tuple or list of arguments, got .*\. Write `\(x,\)`\.$"):
+        with pytest.raises(errors.ArgumentTypeError, match=rf"^jvp\(sin\): {what} must be a tuple or list of arguments, got "):
             fg.jvp(np.sin, *args)
 
 
@@ -223,11 +223,11 @@ def test_shapes_that_do_not_match() -> None:
     p = {"w": np.ones((2, 3))}
     _, push = fg.linearize(lambda p: p["w"] * 2, p)
     _, pull = fg.vjp(lambda p: [p["w"] * 2], p)
+
+    def loss(params: Any) -> Any:
+        return params["w"]
+
     with pytest.raises(ValueError, match=r"^jvp\(loss\): the tangent of params\['w'\] must have shape \[2, 3\], got float64\[3\]\.$"):
-
-        def loss(params: Any) -> Any:
-            return params["w"]
-
         fg.jvp(loss, (p,), ({"w": np.ones(3)},))
     with pytest.raises(ValueError, match=r"the tangent of p\['w'\] must have shape \[2, 3\], got float\.$"):
         push({"w": 1.0})
@@ -312,9 +312,9 @@ def test_exceptions_leave_nothing_behind() -> None:
         _ = x * c
         raise ZeroDivisionError
 
-    for attempt in (lambda: fg.jvp(fails, (c,), (c,)), lambda: fg.vjp(fails, c), lambda: fg.linearize(fails, c), lambda: fg.linear_transpose(fails, c)):
+    for attempt in (fg.vjp, fg.linearize, fg.linear_transpose, lambda f, x: fg.jvp(f, (x,), (x,))):
         with pytest.raises(ZeroDivisionError):
-            attempt()
+            attempt(fails, c)
         assert c.flags.writeable
         assert gc.isenabled()
 
@@ -388,7 +388,7 @@ def test_a_leaked_tracer_names_the_map() -> None:
         ("linearize", lambda: fg.linearize(stores, 1.0)),
     ):
         attempt()
-        with pytest.raises(errors.LeakedTracerError, match=rf"^A tracer of {name}\(stores\) \(test_maps.py:\d+\) was used after it ended\. "):
+        with pytest.raises(errors.LeakedTracerError, match=rf"^A tracer of {name}\(stores\) \(test_maps\.py:\d+\) was used after "):
             np.sin(kept[-1])
 
 
@@ -413,13 +413,19 @@ def test_linear_transpose() -> None:
     assert complex_transpose(1.0 + 0j) == (2j,)
 
 
-@pytest.mark.parametrize(
-    "g", [lambda x: x + 1.0, lambda x: x * x, np.sin, np.abs, lambda x: np.maximum(x, 0.0), lambda x: 1.0], ids=["affine", "square", "sin", "abs", "relu", "one"]
-)
+@pytest.mark.parametrize("g", [lambda x: x + 1.0, lambda x: x * x, np.sin, np.abs, lambda x: np.maximum(x, 0.0), lambda x: 1.0])
 def test_linear_transpose_refuses_what_is_not_linear(g: Any) -> None:
     """Checked at a random point."""
-    with pytest.raises(errors.ArgumentError, match=r"^linear_transpose\(.*\): the function is not linear\. Use `vjp` for the transpose of its derivative\.$"):
+    with pytest.raises(errors.ArgumentError, match=r"^linear_transpose\(.*\): the function is not linear\. Use `vjp`"):
         fg.linear_transpose(g, np.ones(8))
+
+
+def test_a_refused_function_gives_captured_arrays_back() -> None:
+    """Also while the error is being handled."""
+    c = np.ones(LARGE)
+    with pytest.raises(errors.ArgumentError):
+        fg.linear_transpose(lambda x: x * c + 1.0, np.ones(LARGE))
+    assert c.flags.writeable
 
 
 def test_linear_transpose_is_differentiable() -> None:
@@ -458,14 +464,17 @@ def test_stop_gradient_allows_what_would_drop_it() -> None:
     assert fg.grad(lambda x: np.sum(x * np.abs(np.fft.fft(fg.stop_gradient(x)))))(np.array([1.0, 2.0])).tolist() == [3.0, 1.0]
 
 
-def test_nobody_can_write_to_a_stopped_value() -> None:
-    """The tracer still needs it: with or without a view."""
+@pytest.mark.parametrize("n", [2, LARGE])
+def test_a_stopped_value_is_a_copy(n: int) -> None:
+    """Its owner may write to it; the tracer, and the caller's own array, keep what they have."""
+    x = np.ones(n)
 
     def g(x: Any) -> Any:
         y = x * 2
-        s = fg.stop_gradient(y)
-        with pytest.raises(ValueError, match="read-only"):
-            s[0] = 100.0
-        return np.sum(y * s)
+        for traced in (x, y):
+            fg.stop_gradient(traced)[:] = 100.0
+        return np.sum(y * y)
 
-    assert fg.grad(g)(np.ones(2)).tolist() == [4.0, 4.0]
+    assert fg.value_and_grad(g)(x)[0] == 4.0 * n
+    assert fg.grad(g)(x)[0] == 8.0
+    assert x[0] == 1.0

@@ -42,8 +42,16 @@ def test_backward_is_a_method_too() -> None:
 # ---- the law
 
 
-UNARY: list[Any] = [np.sin, np.tanh, np.square, np.negative, lambda v: v + 1.5, lambda v: 0.5 * v, lambda v: v[::-1], lambda v: v - v.mean()]
-BINARY: list[Any] = [np.add, np.multiply, np.subtract, np.maximum, np.hypot, lambda a, b: np.dot(a, b) * a, lambda a, b: np.where(a > b, a, b)]
+UNARY: list[Any] = [np.sin, np.tanh, np.square, np.negative, lambda v: v + 1.5, lambda v: v[::-1], lambda v: v - v.mean()]
+BINARY: list[Any] = [
+    np.add,
+    np.multiply,
+    np.subtract,
+    np.maximum,
+    np.hypot,
+    lambda a, b: np.dot(a, b) * a,
+    lambda a, b: np.where(a > b, a, b),
+]
 
 
 @st.composite
@@ -152,7 +160,9 @@ def test_set_does_not_chain_the_steps() -> None:
         old = w
         w = w.set(w - 0.25 * fg.backward(loss)[w])
     assert w.tolist() == [0.125, 0.25]
-    assert list(fg.backward((w * 1.0).sum())) and old not in fg.backward((w * 1.0).sum())
+    grads = fg.backward((w * 1.0).sum())
+    assert w in grads
+    assert old not in grads
 
 
 def test_training_loop_looks_at_the_loss() -> None:
@@ -216,7 +226,7 @@ def test_dtypes_are_kept(dtype: Any) -> None:
 @pytest.mark.parametrize("data", [1, [1, 2], True, "a", None, np.array([None])])
 def test_only_floats_have_gradients(data: Any) -> None:
     """A Var of integers, bools or no numbers is an error that says what to pass."""
-    with pytest.raises(errors.InputError, match="^Var: the data is .*, which has no derivative. Pass it as a float.$"):
+    with pytest.raises(errors.InputError, match=r"^Var: the data is .*, which has no derivative\. Pass it as a float\.$"):
         fg.Var(data)
 
 
@@ -385,11 +395,11 @@ def test_looks_through_a_tape_inside_grad_are_refused() -> None:
 
 def test_a_recorded_value_does_not_leave_grad() -> None:
     """Values of the younger tape are no values of the function."""
+
+    def leak(t: Any) -> Any:
+        return fg.Var(t) * 2
+
     with pytest.raises(errors.LeakedTracerError, match=r"A tracer of backward\(leak\) \(test_tape.py:\d+\) came out of an older"):
-
-        def leak(t: Any) -> Any:
-            return fg.Var(t) * 2
-
         fg.grad(leak)(2.0)
 
 
@@ -423,9 +433,10 @@ def test_operators_methods_and_functions_of_a_var_are_recorded() -> None:
     """Whatever the spelling, and whoever stands on the left."""
     x = fg.Var([1.0, 2.0, 4.0])
     a = np.array([1.0, 2.0, 3.0])
-    sums = [x + a, a + x, x - a, x * 2, a * x, a / x, x / a, x**2, -x, abs(x), x @ x, a @ x, x[1:], x.sum(), x.reshape(3, 1), x.T, x.at[0].set(5.0)]
-    sums += [np.sin(x), np.add(a, x), np.stack([x, a]), np.concatenate([[x[0]], x]), x.astype(np.float32), fg.tensor(a) * x, x * fg.tensor(a)]
-    for y in sums:
+    values = [x + a, a + x, x - a, x * 2, a * x, a / x, x / a, x**2, -x, abs(x), x @ x, a @ x, x[1:], x.sum(), x.reshape(3, 1), x.T]
+    values += [np.sin(x), np.add(a, x), np.stack([x, a]), np.concatenate([[x[0]], x]), x.astype(np.float32), x.at[0].set(5.0)]
+    values += [fg.tensor(a) * x, x * fg.tensor(a)]
+    for y in values:
         assert x in fg.backward(np.sum(y))
     assert ((x > 1).tolist(), len(x), x.ndim, bool(x[0] == 1), [float(v) for v in x]) == ([False, True, True], 3, 1, True, [1.0, 2.0, 4.0])
 

@@ -53,13 +53,13 @@ def _begun(out: Value, axis: Any) -> Value:
     return embed(out, axis=axis, start=1, size=shape_of(out)[axis] + 1)
 
 
-@implements(np.cumulative_sum)
+@implements(*[f for f in [getattr(np, "cumulative_sum", None)] if f])  # from NumPy 2.1 on
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None = None, include_initial: bool = False) -> Value:
     found = _strictly_along(ops.cumsum, x, axis, dtype)
     return _begun(found, axis) if include_initial else found
 
 
-@implements(np.cumulative_prod)
+@implements(*[f for f in [getattr(np, "cumulative_prod", None)] if f])
 def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None = None, include_initial: bool = False) -> Value:
     found = _strictly_along(ops.cumprod, x, axis, dtype)
     if not include_initial:

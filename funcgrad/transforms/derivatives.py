@@ -10,12 +10,13 @@ import numpy as np
 from funcgrad import errors
 from funcgrad.core import Traced, Value, shape_of, tick
 from funcgrad.numpy.bridge import stacked
+from funcgrad.ops.elementwise import scale
 from funcgrad.ops.kinds import constant
 from funcgrad.pytree import LEAF, flatten
 from funcgrad.transforms import doors, shortcuts
 from funcgrad.transforms.doors import DOUBLE, SINGLE, Chosen, hold_collector, leave_like, leave_value, older, release_collector
 from funcgrad.transforms.hush import hush, speak
-from funcgrad.transforms.linearize import Linearize, LinTracer, Node, walk
+from funcgrad.transforms.linearize import Linearize, LinTracer, Node, Product, carries, walk
 
 _ndarray, _float64, _vdot = np.ndarray, np.float64, np.vdot
 
@@ -145,21 +146,15 @@ has_nan = constant(_has_nan, name="has_nan")
 """Whether nan stands anywhere in a gradient: one pass, no temporary."""
 
 
-def _spoiled(g: Value) -> bool:
-    """Whether nan stands in a gradient, or in the tangent it carries: a partial may be finite where its slope is not."""
-    parts = g._main.parts(g) if isinstance(g, Traced) else ()
-    return any(map(_spoiled, parts)) if parts else bool(has_nan(g))
-
-
-def pull_back(seeds: Sequence[tuple[Node, Value]], wanted: Sequence[int]) -> list[Value | None]:
+def pull_back(seeds: Sequence[tuple[Node, Value]], wanted: Sequence[int], product: Product = scale) -> list[Value | None]:
     """The cotangents of the leaves `wanted`: walk plainly, and only where a nan comes out once more, with strong zeros."""
     token = hush()
     try:
         acc = walk(seeds)
         found = list(map(acc.get, wanted))
         for g in found:
-            if g is not None and (g != g if type(g) is _float64 else _has_nan(g) if type(g) is _ndarray else _spoiled(g)):
-                acc = walk(seeds, strict=True)
+            if g is not None and (g != g if type(g) is _float64 else _has_nan(g) if type(g) is _ndarray else carries(has_nan, g)):
+                acc = walk(seeds, product)
                 return list(map(acc.get, wanted))
     finally:
         speak(token)

@@ -158,10 +158,10 @@ def _indent(text: str, depth: int) -> str:
 class Table:
     """The generated functions of one tracer class, made when first asked for."""
 
-    def __init__(self, cls: type, template: Template, hold: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, cls: Any, template: Template, hold: Callable[[Any, Any], Any]) -> None:
         self.template = template
         self.ufuncs = Ufuncs(self)
-        self.names = {"Tracer": cls, "bind": bind, "tick": tick, "ndarray": np.ndarray, "float64": np.float64}
+        self.names: dict[str, Any] = {"Tracer": cls, "bind": bind, "tick": tick, "ndarray": np.ndarray, "float64": np.float64}
         self.names |= {"DOUBLE": np.dtype(np.float64), "hold": hold, "slow": call_ufunc, "hush": hush, "speak": speak}
 
     def make(self, prim: Any, operator: bool = False) -> dict[str, Any]:

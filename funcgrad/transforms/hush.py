@@ -6,6 +6,7 @@ variable, so one made beforehand can be set and reset; where the variable is not
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +14,12 @@ import numpy as np
 
 
 def _by_variable() -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
-    variable: Any = getattr(getattr(np._core, "umath", None), "_extobj_contextvar", None)
+    variable: Any = getattr(sys.modules.get("numpy._core.umath"), "_extobj_contextvar", None)
     if variable is None:
         return None
     with np.errstate(all="ignore"):
         ignoring = variable.get()
-    return (lambda set=variable.set: set(ignoring)), variable.reset  # type: ignore[misc]
+    return (lambda: variable.set(ignoring)), variable.reset
 
 
 def _by_seterr() -> tuple[Callable[[], Any], Callable[[Any], Any]]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from funcgrad import errors
 from funcgrad.borrow import COPY_LIMIT, HELD, Borrows
-from funcgrad.core import Interpreter, Label, Primitive, Spec, Value, bind, dtype_of, shape_of, spec_of, tick
-from funcgrad.ops.elementwise import isnan, scale, where
+from funcgrad.core import Interpreter, Label, Primitive, Spec, Traced, Value, bind, dtype_of, shape_of, spec_of, tick
+from funcgrad.ops.elementwise import isnan, where
 from funcgrad.ops.kinds import ID, Bilinear, Constant, Differentiable, Elementwise, Linear, Rule, Semilinear
 from funcgrad.ops.shaping import dense, undo
 from funcgrad.tensor import Tracer
@@ -23,6 +23,7 @@ from funcgrad.transforms import fused, pages
 
 Node = tuple[Any, ...]
 Cotangents = dict[int, Any]
+Product = Callable[[Value, Value], Value]
 _ndarray = np.ndarray
 
 
@@ -165,19 +166,19 @@ def _pull_elementwise(node: Node, ct: Value, acc: Cotangents) -> None:
         accumulate(acc, i, g if fix is None else undo(g, *fix))
 
 
-def _pull_elementwise_strictly(node: Node, ct: Value, acc: Cotangents) -> None:
+def _pull_elementwise_strictly(node: Node, ct: Value, acc: Cotangents, product: Product) -> None:
     one = dtype_of(ct).type(1)
     for i, rule, residuals, fix in node[4]:
-        g = _strong(ct, rule(one, *residuals), lambda rule=rule, residuals=residuals: rule(ct, *residuals))
+        g = _strong(product, ct, rule(one, *residuals), lambda rule=rule, residuals=residuals: rule(ct, *residuals))
         accumulate(acc, i, g if fix is None else undo(g, *fix))
 
 
-def _strong(ct: Value, partial: Value, plain: Callable[[], Value]) -> Value:
+def _strong(product: Product, ct: Value, partial: Value, plain: Callable[[], Value]) -> Value:
     """`ct` times a partial, 0 where `ct` is; where that is nan, what the rule itself says.
 
     For `where` and `scale` turn an infinite cotangent into 0 at a zero of their own, and inf * 0 would be nan.
     """
-    g = scale(ct, partial)
+    g = product(ct, partial)
     lost = isnan(g)
     return where(lost, plain(), g) if np.any(lost) else g
 
@@ -301,11 +302,17 @@ def discover(stack: list[Node]) -> dict[int, Node]:
     return found
 
 
-def walk(seeds: Sequence[tuple[Node, Value]], strict: bool = False) -> Cotangents:
+def carries(look: Callable[[Value], Any], x: Value) -> bool:
+    """Whether a look says yes of a value, or of a tangent it carries: a partial may be finite where its slope is not."""
+    parts = x._main.parts(x) if isinstance(x, Traced) else ()
+    return any(carries(look, part) for part in parts) if parts else bool(look(x))
+
+
+def walk(seeds: Sequence[tuple[Node, Value]], product: Product | None = None) -> Cotangents:
     """Pull the seeds' cotangents back to the leaves, newest node first.
 
-    **Law (strong zero)**, where `strict`: a cotangent that is exactly zero stays zero through an elementwise node, even
-    where its partial is infinite or nan.
+    **Law (strong zero)**, where `product` is `scale`: a cotangent that is exactly zero stays zero through an elementwise node,
+    even where its partial is infinite or nan. With `meet`, for tangents, partials of exactly zero are as strong.
     """
     acc: Cotangents = {}
     roots = []
@@ -318,10 +325,11 @@ def walk(seeds: Sequence[tuple[Node, Value]], strict: bool = False) -> Cotangent
         node = nodes[i]
         pull = node[1]
         if pull is not None and i in acc:
-            if strict:
-                pull = STRICTLY.get(pull, pull)
             ct = acc.pop(i)
-            pull(node, ct, acc)
+            if product is not None and pull in STRICTLY:
+                STRICTLY[pull](node, ct, acc, product)
+            else:
+                pull(node, ct, acc)
             if type(ct) is _ndarray and ct.size > LARGE:
                 _hand_on(node, acc)
     return acc
@@ -331,6 +339,7 @@ def _hand_on(node: Node, acc: Cotangents) -> None:
     """What an additive parent has got goes on into its buffer at once: kept, it would be one more large array."""
     for parent in (node[2], node[3]):
         if parent is not None and parent[1] in ADDITIVE and parent[0] in acc:
+            acc.pop(-parent[0], None)  # what comes to it later is not this buffer
             parent[1](parent, acc.pop(parent[0]), acc)
 
 
@@ -385,10 +394,10 @@ def _pull_text(name: str, prim: Elementwise, active: list[int]) -> str:
     return "\n".join(lines) + "\n\n\n"
 
 
-def _strict_fused(node: Node, ct: Value, acc: Cotangents) -> None:
+def _strict_fused(node: Node, ct: Value, acc: Cotangents, product: Product) -> None:
     """A fused pull at 1 gives the partials, all of the shape of `ct`."""
     for i, p in _pulled(node, dtype_of(ct).type(1)).items():
-        accumulate(acc, i, _strong(ct, p, lambda i=i: _pulled(node, ct)[i]))
+        accumulate(acc, i, _strong(product, ct, p, lambda i=i: _pulled(node, ct)[i]))
 
 
 def _pulled(node: Node, ct: Value) -> Cotangents:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.borrow import HELD
+from funcgrad.borrow import HELD, freeze
 from funcgrad.core import Label, Traced, Value, bind, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare, stacked
+from funcgrad.ops.elementwise import meet
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.shaping import dense
 from funcgrad.tensor import wrap
@@ -146,7 +147,7 @@ class Linearization:
             m.close()
         cts, found = self._transposed
         seeds = [(g._node, t) for g, t in zip(found, tangents, strict=True) if type(g) is LinTracer]
-        moved = pull_back(seeds, [-1 if ct is None else ct._node[0] for ct in cts])
+        moved = pull_back(seeds, [-1 if ct is None else ct._node[0] for ct in cts], meet)
         return [_still(y) if ct is None else zero(y) if t is None else t for ct, y, t in zip(cts, self.values, moved, strict=True)]
 
     def cotangents(self, ct: Any) -> list[Value]:
@@ -266,8 +267,8 @@ def _check_linear(label: Label, fun: Any, lin: Linearization, treedef: pytree.Tr
 # ---- neither
 
 
-_stop = constant(lambda x: x.copy() if type(x) is np.ndarray else x, name="stop_gradient")
-"""A copy: a tracer still needs the value, which may be the caller's own array, and the result goes anywhere."""
+_stop = constant(lambda x: freeze(x.copy()) if type(x) is np.ndarray else x, name="stop_gradient")
+"""A frozen copy: a tracer still needs the value, which may be the caller's own array, and the result goes anywhere."""
 
 
 def stop_gradient(x: Any) -> Any:

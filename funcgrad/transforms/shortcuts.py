@@ -25,10 +25,10 @@ _ndarray = np.ndarray
 def grown(x: LinTracer, out: Value, node: Node) -> LinTracer:
     """A tracer of the dtype of `x` over a new node."""
     m = x._main
-    t = m.new()
+    t: LinTracer = m.new()
     t._main, t._value, t._node, t._dtype = m, out, node, x._dtype
     t._shape = out.shape if type(out) is _ndarray else shape_of(out)
-    return t  # type: ignore[no-any-return]
+    return t
 
 
 # ---- basic indexing
@@ -53,16 +53,15 @@ def _pull_item(node: Node, ct: Value, acc: Cotangents) -> None:
         return
     if -i not in acc:
         acc[-i] = True
-        buffer = np.zeros(shape, dtype)
+        acc[i] = np.zeros(shape, dtype)
         if before is not None:
-            buffer += before
-        acc[i] = before = buffer
-    before[index] += ct  # type: ignore[index]
+            acc[i] += before
+    acc[i][index] += ct
 
 
 ADDITIVE.add(_pull_item)
 _getitem_generic = LinTracer.__getitem__
-LinTracer.__getitem__ = _getitem  # type: ignore[method-assign]
+LinTracer.__getitem__ = _getitem
 
 
 # ---- whole sums
@@ -105,6 +104,7 @@ def _product(x: Any, y: Any, product: Callable[[Any, Any], Any] = np.dot) -> Any
         return None
     out = product(a, b)
     shape = out.shape if type(out) is _ndarray else shape_of(out)
+    node: Node
     if q is None:
         node = (tick(), pulls[0], p, None, m.hold(b), shape)
     elif p is None:
@@ -143,7 +143,7 @@ def _pull_vectors(node: Node, ct: Value, acc: Cotangents) -> None:
     """Of both of two vectors, the most frequent product of all."""
     i, g = node[2][0], ct * node[5]
     acc[i] = acc.pop(i) + g if i in acc else g
-    i, g = node[3][0], ct * node[4]  # type: ignore[index]
+    i, g = node[3][0], ct * node[4]
     acc[i] = acc.pop(i) + g if i in acc else g
 
 
@@ -181,7 +181,7 @@ def _sum_method(self: LinTracer, *args: Any, **kwargs: Any) -> Any:
     return np.sum(self, *args, **kwargs) if args or kwargs else _sum(self)
 
 
-LinTracer.__array_function__ = __array_function__  # type: ignore[method-assign]
-LinTracer.__matmul__ = _matmul_or_bind  # type: ignore[method-assign,assignment]
+LinTracer.__array_function__ = __array_function__
+LinTracer.__matmul__ = _matmul_or_bind
 TABLE.ufuncs[np.matmul] = (_matmul_or_bind, lambda y, x: _matmul_or_bind(x, y))
-LinTracer.sum = _sum_method  # type: ignore[attr-defined]
+LinTracer.sum = _sum_method

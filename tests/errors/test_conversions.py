@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ X = np.array([1.0, 2.0, 3.0])
 def test_numbers(loss: Any, what: str) -> None:
     """float, complex, the functions of `math`, item and tolist: the function and its line, and what to use."""
     assert said(TypeError, fg.grad(loss), X) == (
-        f"{what} of a traced value in <lambda> (test_conversions.py:LINE) would drop its gradient. Use `np` functions, or `fg.stop_gradient` first."
+        f"{what} of a traced value in <lambda> (test_conversions.py:LINE) would drop its gradient. "
+        "Use `np` functions, or `fg.stop_gradient` first."
     )
 
 
@@ -52,7 +54,7 @@ def test_arrays_of_a_dtype(convert: Any) -> None:
     """`np.asarray(x, dtype=float)`: without dtype the bridge takes it."""
     assert said(TypeError, fg.grad(lambda x: convert(x).sum()), X) == (
         "Conversion to float64 of a traced value in <lambda> (test_conversions.py:LINE) would drop its gradient. "
-        "Leave `dtype` away, or use `x.astype`."
+        "Use `np.stack([x, y])` instead of a list, or `x.astype`."
     )
 
 
@@ -85,14 +87,7 @@ def test_filling_an_element_of_an_ndarray() -> None:
         fg.grad(loss)(X)
     assert isinstance(caught.value.__cause__, errors.ConversionError)
 
-    def again(x: Any) -> None:
-        try:
-            fg.grad(loss)(x)
-        except ValueError as error:
-            assert error.__cause__ is not None
-            raise error.__cause__ from None
-
-    assert said(errors.ConversionError, again, X) == ASSIGNMENT
+    assert re.sub(r":\d+", ":LINE", str(caught.value.__cause__)) == ASSIGNMENT
 
 
 def test_what_the_message_says_instead_of_filling_works() -> None:

@@ -71,6 +71,9 @@ def test_holomorphic_inputs() -> None:
 # ---- outputs
 
 
+NO_NUMBER = "Return one number; what else there is to return goes into aux (has_aux=True)."
+
+
 @pytest.mark.parametrize(
     ("out", "message"),
     [
@@ -79,9 +82,9 @@ def test_holomorphic_inputs() -> None:
         (3, "the output must be a float, got int. Integers and bools have no derivative: return a float."),
         (np.True_, "the output must be a float, got bool. Integers and bools have no derivative: return a float."),
         (1j, "the output must be real, got complex. Take its `.real` or `abs`, or pass holomorphic=True."),
-        (None, "the output must be a scalar, got None. Return one number; what else there is to return goes into aux (has_aux=True)."),
-        ((1.0, 2.0), "the output must be a scalar, got a tuple. Return one number; what else there is to return goes into aux (has_aux=True)."),
-        ("a", "the output must be a scalar, got a str. Return one number; what else there is to return goes into aux (has_aux=True)."),
+        (None, f"the output must be a scalar, got None. {NO_NUMBER}"),
+        ((1.0, 2.0), f"the output must be a scalar, got a tuple. {NO_NUMBER}"),
+        ("a", f"the output must be a scalar, got a str. {NO_NUMBER}"),
     ],
 )
 def test_outputs(out: Any, message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from funcgrad.ops.elementwise import meet, scale
 from tests.ops.kit import arr, case
 
 # ---- one operand: any real number, or an interval
@@ -79,6 +80,10 @@ case((np.nextafter, "outer"), np.nextafter.outer, arr(3), arr(2, seed=1), rtol=1
 case((np.ldexp, "outer"), lambda x: np.ldexp.outer(x, [1, -2, 3]), arr(2))
 case((np.multiply, "outer"), lambda x: np.multiply.outer(2.0, x), arr(2, 2), name="multiply.outer-0d")
 case((np.multiply, "outer"), lambda x: np.multiply.outer(x, [1, 2], dtype=np.float64), arr(2), name="multiply.outer-dtype")
+
+# ---- products with strong zeros
+
+case((scale, meet), lambda x, y: (scale(x, y), meet(y, x)), arr(3, 4), arr(4, seed=1), name="strong-zeros")
 
 # ---- locally constant
 

@@ -113,7 +113,7 @@ for _f in (np.cumsum, np.cumprod, np.nancumsum, np.nancumprod):
     case(_f, lambda x, _f=_f: _f(x, 1, complex), arr(2, 3), name=f"{_n}-dtype", float32=False)
 for _f in (np.nancumsum, np.nancumprod):
     case(_f, present(lambda x, _f=_f: _f(x, axis=1), 3, 5), arr(3, 5), name=f"{_f.__name__}-nan")
-for _f in (np.cumulative_sum, np.cumulative_prod):
+for _f in [getattr(np, _n) for _n in ("cumulative_sum", "cumulative_prod") if hasattr(np, _n)]:  # from NumPy 2.1 on
     _n = _f.__name__
     case(_f, _f, arr(4), complex=True)
     case(_f, lambda x, _f=_f: _f(x, axis=-2, include_initial=True), arr(3, 2, 2), name=f"{_n}-initial")

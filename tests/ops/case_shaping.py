@@ -132,8 +132,9 @@ both(np.block, lambda x: np.block([[x, np.zeros((2, 3, 1))], [x, np.ones((2, 3, 
 
 # ---- taking apart
 
-both(np.unstack, lambda x: np.unstack(x), VECTOR)
-both(np.unstack, lambda x: (np.unstack(x), np.unstack(x, axis=-1)[1:]), CUBE, complex=True)
+if hasattr(np, "unstack"):  # from NumPy 2.1 on
+    both(np.unstack, lambda x: np.unstack(x), VECTOR)
+    both(np.unstack, lambda x: (np.unstack(x), np.unstack(x, axis=-1)[1:]), CUBE, complex=True)
 both(np.array_split, lambda x: (np.array_split(x, 3), np.array_split(x, 7)), VECTOR)
 both(np.array_split, lambda x: (np.array_split(x, [1, -1], axis=1), np.array_split(x, [3, 1, 9], axis=-1)), MATRIX)
 both(np.split, lambda x: (np.split(x, 2, axis=1), np.split(x, (1, 3), 1)[1]), MATRIX, complex=True)

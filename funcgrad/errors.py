@@ -109,6 +109,13 @@ class FrozenError(FuncgradError, TypeError):
         super().__init__(f"{what}: tensors and traced values are immutable. {instead}")
 
 
+class EndedBufferError(FuncgradError, ValueError):
+    """A buffer was used after it was frozen."""
+
+    def __init__(self) -> None:
+        super().__init__("buf[…]: the buffer was frozen, which ends it. Use what `buf.freeze()` returned, or make a new `fg.buffer`.")
+
+
 class UnhashableError(FuncgradError, TypeError):
     """Tensors compare element by element, so they have no hash."""
 

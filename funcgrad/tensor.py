@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import opcode
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -17,10 +17,14 @@ from funcgrad.core import Frozen, Traced, ground
 from funcgrad.numpy import dispatch
 from funcgrad.numpy.bridge import array, bare, has_traced
 from funcgrad.numpy.indexing import index_of
-from funcgrad.numpy.updates import updated
+from funcgrad.numpy.updates import read, updated
+from funcgrad.ops.shaping import unstack
 
 STACK_LIMIT = 4096
 """The largest traced array that `np.asarray` takes apart into an object array of scalars."""
+
+ITEM_LIMIT = 64
+"""Up to here a traced array is iterated by reading each item; longer ones in one step, or it would take quadratic time to go back."""
 
 
 def _binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
@@ -127,7 +131,10 @@ class Tensor(Frozen):
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
-        return iter([self[i] for i in range(self.shape[0])])
+        return iter(self._rows())
+
+    def _rows(self) -> Sequence[Any]:
+        return [wrap(row) for row in self._array]
 
     def __getitem__(self, index: Any) -> Any:
         return wrap(self._array[bare(index)])
@@ -318,6 +325,11 @@ class Tracer(Tensor, Traced):
     def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
         return dispatch.call_function(func, args, kwargs)
 
+    def _rows(self) -> Sequence[Any]:
+        if len(self) <= ITEM_LIMIT:
+            return [self[i] for i in range(len(self))]
+        return unstack(self, axis=-len(self._shape))  # type: ignore[no-any-return]
+
     def __getitem__(self, index: Any) -> Any:
         return index_of(self, bare(index))
 
@@ -378,38 +390,61 @@ class At:
 
 @attrs.frozen(eq=False)
 class Update:
-    """`x.at[index]`: what to put there. Each method gives a copy of `x`, changed at the index, of the dtype of `x`."""
+    """`x.at[index]`: what to put there. Each method gives a copy of `x`, changed at the index, of the dtype of `x`.
+
+    Where the index points outside, NumPy's IndexError is raised. `mode="clip"` takes the nearest element instead,
+    `mode="drop"` leaves such places out; `get` then reads `fill_value` there, nan by default (`mode="fill"` is the same).
+    """
 
     x: Tensor
     index: Any
 
-    def _do(self, how: str, v: Any) -> Any:
-        x = self.x
-        return wrap(updated(how, x if isinstance(x, Traced) else x._array, bare(self.index), bare(v)))
+    def _do(self, how: str, v: Any, mode: str | None) -> Any:
+        return wrap(updated(how, self._base, bare(self.index), bare(v), mode))
 
-    def set(self, v: Any) -> Any:
-        """`v` in place of what is there; written twice, the last one stays."""
-        return self._do("set", v)
+    @property
+    def _base(self) -> Any:
+        return self.x if isinstance(self.x, Traced) else self.x._array
 
-    def add(self, v: Any) -> Any:
-        """`v` added, once for each time the index names an element."""
-        return self._do("add", v)
+    def set(self, values: Any, *, mode: str | None = None) -> Any:
+        """`values` in place of what is there; written twice, the last one stays."""
+        return self._do("set", values, mode)
 
-    def multiply(self, v: Any) -> Any:
-        """Multiplied by `v`, once for each time the index names an element."""
-        return self._do("multiply", v)
+    def add(self, values: Any, *, mode: str | None = None) -> Any:
+        """`values` added, once for each time the index names an element."""
+        return self._do("add", values, mode)
 
-    def min(self, v: Any) -> Any:
-        """The smallest of what is there and every `v` that goes there; ties share the derivative equally."""
-        return self._do("min", v)
+    def subtract(self, values: Any, *, mode: str | None = None) -> Any:
+        """`values` taken away, once for each time the index names an element."""
+        return self._do("subtract", values, mode)
 
-    def max(self, v: Any) -> Any:
-        """The largest of what is there and every `v` that goes there; ties share the derivative equally."""
-        return self._do("max", v)
+    def multiply(self, values: Any, *, mode: str | None = None) -> Any:
+        """Multiplied by `values`, once for each time the index names an element."""
+        return self._do("multiply", values, mode)
 
-    def get(self) -> Any:
+    def divide(self, values: Any, *, mode: str | None = None) -> Any:
+        """Divided by `values`, once for each time the index names an element."""
+        return self._do("divide", values, mode)
+
+    def power(self, values: Any, *, mode: str | None = None) -> Any:
+        """To the power of `values`, once for each time the index names an element."""
+        return self._do("power", values, mode)
+
+    def min(self, values: Any, *, mode: str | None = None) -> Any:
+        """The smallest of what is there and every one of `values` that goes there; ties share the derivative equally."""
+        return self._do("min", values, mode)
+
+    def max(self, values: Any, *, mode: str | None = None) -> Any:
+        """The largest of what is there and every one of `values` that goes there; ties share the derivative equally."""
+        return self._do("max", values, mode)
+
+    def apply(self, ufunc: Callable[[Any], Any], *, mode: str | None = None) -> Any:
+        """`ufunc`, a function that works element by element, of what is there, once for each time the index names an element."""
+        return self._do("apply", ufunc, mode)
+
+    def get(self, *, mode: str | None = None, fill_value: Any = None) -> Any:
         """What is there."""
-        return self.x[self.index]
+        return wrap(read(self._base, bare(self.index), mode, bare(fill_value)))
 
 
 def tensor(data: Any, dtype: Any = None) -> Any:
@@ -418,7 +453,11 @@ def tensor(data: Any, dtype: Any = None) -> Any:
     Raises:
         TypeError: for object, string and other arrays that hold no numbers.
     """
-    data = array(data) if isinstance(data, (list, tuple)) and has_traced(data) else bare(data)
+    if type(data) is Tensor and (dtype is None or data.dtype == np.dtype(dtype)):
+        return data
+    data = bare(data)
+    if isinstance(data, (list, tuple)) and has_traced(data):
+        data = array(data)
     if isinstance(data, Traced):
         return data if dtype is None else np.astype(data, np.dtype(dtype))  # type: ignore[call-overload]
     return Tensor(data, dtype)
@@ -469,7 +508,7 @@ def _frozen_copy(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
 
 def summary(array: np.ndarray[Any, Any]) -> str:
     """Numbers, dtype and shape on one line."""
-    body = np.array2string(array, precision=4, threshold=20, edgeitems=3, separator=", ")
+    body = " ".join(np.array2string(array, precision=4, threshold=20, edgeitems=3, separator=", ").split())
     return f"{body}, {array.dtype}" + (str(list(array.shape)) if array.ndim else "")
 
 
@@ -490,5 +529,5 @@ def _conversion(what: str, instead: str) -> errors.ConversionError:
     frame = user_frame()
     code = frame.f_code
     if code.co_code[frame.f_lasti] in _ASSIGNMENTS:
-        what, instead = "Assignment into an ndarray (`a[i] = x`)", "Use `np.stack`, or `a = fg.tensor(a).at[i].set(x)`."
+        what, instead = "Assignment into an ndarray (`a[i] = x`)", "Use `a = fg.buffer(shape)` and in the end `a.freeze()`, or `np.stack`."
     return errors.ConversionError(what, code.co_name, f"{code.co_filename.rpartition('/')[2]}:{frame.f_lineno}", instead)

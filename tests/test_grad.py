@@ -635,15 +635,18 @@ def test_a_younger_tracer_does_not_leave_an_older_transformation() -> None:
         return y * 1.0
 
     def older(x: Any) -> Any:
-        threading.Thread(target=lambda: fg.grad(younger)(1.0)).start()
+        thread.start()
         stored.wait(10.0)
         return box[0] * x
+
+    thread = threading.Thread(target=lambda: fg.grad(younger)(1.0))
 
     try:
         with pytest.raises(errors.LeakedTracerError) as caught:
             fg.grad(older)(1.0)
     finally:
         done.set()
+        thread.join()
     assert re.fullmatch(
         r"A tracer of grad\(younger\) \(test_grad.py:\d+\) came out of an older transformation\. A value may leave a transformation "
         "only through the function's return value, and not through generators, coroutines or threads that interleave two.",

@@ -14,7 +14,10 @@ from funcgrad import errors
 from funcgrad.core import Frozen, Traced, Value
 from funcgrad.ops.shaping import reshape, stack
 
-_PLAIN = (float, int, bool, complex, str, type(None), np.float64, np.dtype, slice)
+_ndarray = np.ndarray
+
+AS_IT_IS: set[type] = {float, int, bool, complex, str, type(None), np.float64, slice, type}
+"""The types whose values are bare; the classes of tracers add themselves."""
 
 
 def bare(x: Any) -> Any:
@@ -23,14 +26,14 @@ def bare(x: Any) -> Any:
     Lists, tuples and dicts stay what they are, with each of their elements made bare.
     """
     kind = type(x)
-    if kind is np.ndarray:
+    if kind is _ndarray:
         return stacked(x) if x.dtype.hasobject else x
-    if kind in _PLAIN or isinstance(x, Traced):
+    if kind in AS_IT_IS:
         return x
+    if kind is tuple or kind is list:
+        return x if AS_IT_IS.issuperset(map(type, x)) else kind(map(bare, x))
     if isinstance(x, Frozen):
         return x._array
-    if kind is tuple or kind is list:
-        return kind(map(bare, x))
     if kind is dict:
         return {k: bare(v) for k, v in x.items()}
     return x if isinstance(x, np.generic) or not hasattr(kind, "__array__") else _from_foreign(x)
@@ -46,6 +49,8 @@ def _from_foreign(x: Any) -> Any:
 
 def array(x: Any) -> Value:
     """An array-like: nested lists and tuples become arrays, traced where any element is."""
+    if type(x) in AS_IT_IS:
+        return x
     x = bare(x)
     if isinstance(x, (list, tuple)):
         return _from_list(x) if has_traced(x) else np.asarray(x)

@@ -66,7 +66,9 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     return implementation(*[bare(a) for a in args], **{k: bare(v) for k, v in kwargs.items()})
 
 
-_AUGMENTED = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "matmul": "@", "floor_divide": "//", "remainder": "%"}
+_AUGMENTED = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "matmul": "@", "floor_divide": "//", "remainder": "%",
+}  # fmt: skip
 """What augmented assignment to an ndarray calls with `out=`."""
 
 

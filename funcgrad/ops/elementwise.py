@@ -207,6 +207,9 @@ def _slope(x: Value) -> Value:
     return conjugate(phase(x)) if dtype_of(x).kind == "c" else sign(x)
 
 
+within_one = elementwise(lambda x: np.clip(x, -1, 1), ID, name="within_one")
+"""What is beyond ±1 by rounding alone, brought back: the slope stays 1."""
+
 # ---- complex: |z|, Re, Im and conj are linear over the reals only; the edge takes the real part where the output is real
 
 conjugate: Elementwise = elementwise(np.conjugate, lambda t: conjugate(t))

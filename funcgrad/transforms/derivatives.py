@@ -13,14 +13,19 @@ from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.elementwise import scale
 from funcgrad.ops.kinds import constant
 from funcgrad.pytree import LEAF, flatten
-from funcgrad.transforms import doors, shortcuts
+from funcgrad.transforms import (
+    doors,
+    shortcuts,  # noqa: F401  fills the tables of Linearize
+)
 from funcgrad.transforms.doors import DOUBLE, SINGLE, Chosen, hold_collector, leave_like, leave_value, older, release_collector
 from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import Linearize, LinTracer, Node, Product, carries, walk
+from funcgrad.transforms.signatures import Grad, ValueAndGrad, typed
 
 _ndarray, _float64, _vdot = np.ndarray, np.float64, np.vdot
 
 
+@typed(ValueAndGrad)
 def value_and_grad(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -50,6 +55,7 @@ def value_and_grad(
     return _differentiate("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, argnames)
 
 
+@typed(Grad)
 def grad(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,

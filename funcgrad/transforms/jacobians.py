@@ -15,6 +15,7 @@ from funcgrad.transforms.derivatives import grad
 from funcgrad.transforms.doors import Chosen
 from funcgrad.transforms.linearize import zero
 from funcgrad.transforms.maps import Linearization, jvp
+from funcgrad.transforms.signatures import Hvp, Jacobian, Jacrev, typed
 
 
 def over_basis(apply: Callable[[list[Value]], list[Value]], spaces: Sequence[Value], images: Sequence[Value]) -> list[list[Value]]:
@@ -120,6 +121,7 @@ def _finished(block: Value, leaf: Any, tensors: bool) -> Any:
     return doors.wrapped(doors.full(block, shape_of(block), dtype_of(block)), tensors)
 
 
+@typed(Jacobian)
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
@@ -127,6 +129,7 @@ def jacfwd(
     return _jacobian("jacfwd", fun, argnums, has_aux, holomorphic, False, True)
 
 
+@typed(Jacrev)
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
 ) -> Callable[..., Any]:
@@ -145,8 +148,9 @@ def jacrev(
 jacobian = jacrev
 
 
+@typed(Jacobian)
 def hessian(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[..., Any], argnums: int | list[int] | tuple[int, ...] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
     """The dense second derivative, forward over reverse: leaves `T[*o, *i, *j]`, nested as a Jacobian of a Jacobian.
 
@@ -156,7 +160,8 @@ def hessian(
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
-def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+@typed(Hvp)
+def hvp(fun: Callable[..., Any], primals: list[Any] | tuple[Any, ...], tangents: list[Any] | tuple[Any, ...]) -> Any:
     """The Hessian of a scalar function times a vector, without the Hessian: forward over reverse.
 
     Args:

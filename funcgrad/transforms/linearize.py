@@ -94,6 +94,8 @@ class Linearize(Interpreter):
             return value
         if value.nbytes <= COPY_LIMIT:
             return value.copy("K")
+        if self.closed:
+            self.new()  # raises, before a borrow that nobody would give back
         if self.borrows is None:
             pages.keep()
             self.borrows = Borrows()

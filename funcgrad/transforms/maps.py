@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.borrow import HELD, freeze
+from funcgrad.borrow import HELD
 from funcgrad.core import Label, Traced, Value, bind, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare, stacked
 from funcgrad.ops.elementwise import meet
@@ -20,6 +20,7 @@ from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.doors import Chosen
 from funcgrad.transforms.forward import Forward, ForwardTracer
 from funcgrad.transforms.linearize import Linearize, LinTracer, walk, zero
+from funcgrad.transforms.signatures import Jvp, Linearized, LinearTranspose, T, Vjp, typed
 
 
 def _flat_primals(label: Label, fun: Any, primals: tuple[Any, ...]) -> tuple[list[Any], pytree.TreeDef, Callable[[int], str]]:
@@ -39,6 +40,7 @@ def _flat_output(out: Any) -> tuple[list[Any], pytree.TreeDef]:
 # ---- forward
 
 
+@typed(Jvp)
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
     """`(fun(*primals), its tangent)`, and aux with `has_aux`: the directional derivative, in forward mode.
 
@@ -174,6 +176,7 @@ def _blank(leaf: Any) -> Any:
     return stacked(leaf) if type(leaf) is np.ndarray else leaf
 
 
+@typed(Vjp)
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, snapshot: bool = False) -> tuple[Any, ...]:
     """`(fun(*primals), pull)`, and aux with `has_aux`. `pull(ct)` gives the cotangents of the primals, as a tuple.
 
@@ -192,6 +195,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, snapshot:
     return (lin.out(), pull, lin.aux) if has_aux else (lin.out(), pull)
 
 
+@typed(Linearized)
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, snapshot: bool = False) -> tuple[Any, ...]:
     """`(fun(*primals), push)`, and aux with `has_aux`. `push(*tangents)` gives the output's tangent without running `fun` again.
 
@@ -223,6 +227,7 @@ def _given(t: Value, y: Any, tensors: bool) -> Any:
     return doors.wrapped(doors.full(t, shape, dtype), tensors)
 
 
+@typed(LinearTranspose)
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a linear function, without conjugation: `transpose(ct)` gives a tuple with a cotangent per primal.
 
@@ -267,18 +272,19 @@ def _check_linear(label: Label, fun: Any, lin: Linearization, treedef: pytree.Tr
 # ---- neither
 
 
-_stop = constant(lambda x: freeze(x.copy()) if type(x) is np.ndarray else x, name="stop_gradient")
-"""A frozen copy: a tracer still needs the value, which may be the caller's own array, and the result goes anywhere."""
+_stop = constant(lambda x: x.copy() if type(x) is np.ndarray else x, name="stop_gradient")
+"""A copy: a tracer still needs the value, which may be the caller's own array, and the result goes anywhere."""
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: T) -> T:
     """`x` (any pytree) as a constant: its derivative is zero under every transformation.
 
     >>> from funcgrad import grad
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
-    return pytree.map(_stopped_leaf, x)
+    stopped: T = pytree.map(_stopped_leaf, x)
+    return stopped
 
 
 def _stopped_leaf(leaf: Any) -> Any:

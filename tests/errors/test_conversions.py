@@ -60,7 +60,7 @@ def test_arrays_of_a_dtype(convert: Any) -> None:
 
 ASSIGNMENT = (
     "Assignment into an ndarray (`a[i] = x`) of a traced value in loss (test_conversions.py:LINE) would drop its gradient. "
-    "Use `np.stack`, or `a = fg.tensor(a).at[i].set(x)`."
+    "Use `a = fg.buffer(shape)` and in the end `a.freeze()`, or `np.stack`."
 )
 
 

@@ -1,6 +1,10 @@
 """Exact derivatives of plain NumPy code: functional, immutable, composable."""
 
+import importlib
+from typing import Any
+
 from funcgrad import pytree as tree
+from funcgrad.buffer import buffer
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
 from funcgrad.transforms.derivatives import grad, value_and_grad
@@ -12,6 +16,7 @@ __all__ = [
     "Tensor",
     "Var",
     "backward",
+    "buffer",
     "grad",
     "hessian",
     "hvp",
@@ -27,3 +32,10 @@ __all__ = [
     "value_and_grad",
     "vjp",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`fg.testing` is imported when it is first asked for: programs do not need it."""
+    if name == "testing":
+        return importlib.import_module("funcgrad.testing")
+    raise AttributeError(f"module 'funcgrad' has no attribute {name!r}")

@@ -82,10 +82,10 @@ class Buffer:
         if not isinstance(value, Traced):
             value = array(value)
         if isinstance(value, Traced):
-            self._note(index, value if value._dtype is base.dtype else in_dtype("buf[…] = v", value, base.dtype))
+            self._note(index, value if value._dtype is base.dtype else _fitted(value, base.dtype))
             return
         if base.dtype.kind != "c" and np.iscomplexobj(value):
-            in_dtype("buf[…] = v", value, base.dtype)  # raises; NumPy would drop an imaginary part
+            _fitted(value, base.dtype)  # raises; NumPy would drop an imaginary part
         base[index] = value
         if self._from is not None:
             self._from[index] = 0
@@ -178,6 +178,10 @@ class Buffer:
         if step > 0 and np.array_equal(at, np.arange(first, first + n * step, step)):
             return whole[first : first + (n - 1) * step + 1 : step]
         return getitem(whole, at, index=(Slot(0),))
+
+
+def _fitted(value: Value, dtype: np.dtype[Any]) -> Value:
+    return in_dtype("buf[…] = v", value, dtype, "Make the buffer with `fg.buffer(shape, np.{})`.")
 
 
 def _read(parts: list[Value], places: Any, shape: tuple[int, ...]) -> Value:

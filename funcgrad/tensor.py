@@ -15,7 +15,7 @@ from funcgrad import errors
 from funcgrad.borrow import is_constant
 from funcgrad.core import Frozen, Traced, ground
 from funcgrad.numpy import dispatch
-from funcgrad.numpy.bridge import array, bare, has_traced
+from funcgrad.numpy.bridge import AS_IT_IS, array, bare, has_traced
 from funcgrad.numpy.indexing import index_of
 from funcgrad.numpy.updates import read, updated
 from funcgrad.ops.shaping import unstack
@@ -299,6 +299,9 @@ class Tracer(Tensor, Traced):
     __init__ = object.__init__  # type: ignore[assignment]
     __setattr__ = object.__setattr__
     __delattr__ = object.__delattr__
+
+    def __init_subclass__(cls) -> None:
+        AS_IT_IS.add(cls)
 
     shape = property(lambda self: self._shape, doc="The sizes of the axes.")
     dtype = property(lambda self: self._dtype, doc="The type of the elements.")

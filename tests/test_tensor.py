@@ -376,7 +376,7 @@ def test_what_a_tensor_is_made_of(data: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", ["text", [None], object(), np.array(["a"]), np.array(["2020"], "M8[D]"), np.zeros(2, [("x", float)])], ids=repr
+    "data", ["text", [None], Ellipsis, np.array(["a"]), np.array(["2020"], "M8[D]"), np.zeros(2, [("x", float)])], ids=repr
 )
 def test_what_a_tensor_is_not_made_of(data: Any) -> None:
     """Text, objects, dates and records: a TypeError that names the dtype."""

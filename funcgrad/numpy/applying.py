@@ -37,7 +37,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Va
             new = function
         new = broadcast_to(cast(operand(array(new)), dtype_of(x)), shape=shape_of(values))
         y = put(y, new, *where, index=slots)
-    return y
+    return y if shape_of(x) else broadcast_to(y, shape=())  # NumPy gives a 0-d array
 
 
 def _conditions(x: Value, condlist: Any, functions: int) -> list[Any]:

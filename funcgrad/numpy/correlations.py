@@ -69,7 +69,8 @@ def cov(
     mean, total = average(x, axis=1, weights=w, returned=True)
     x = x - column(mean)
     weighted = x if w is None else x * w
-    return squeeze(dot(x, conj(swap(weighted))) * np.true_divide(1, _freedom(shape_of(x)[1], total[0], w, a, ddof)))
+    products = dot(x, conj(swap(weighted)))
+    return squeeze(cast(products * np.true_divide(1, _freedom(shape_of(x)[1], total[0], w, a, ddof)), dtype_of(products)))
 
 
 def _freedom(samples: int, total: Value, w: Value | None, a: Value | None, ddof: Any) -> Value:

@@ -34,7 +34,7 @@ def _added(weights: Value, places: Any, size: int) -> Value:
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Value:
     x = array(x)
     counts = ops.counted(x, minlength=int(operator.index(minlength)))
-    if weights is None:
+    if weights is None or not shape_of(x)[0]:
         return counts
     weights = operand(array(weights))
     if not np.can_cast(dtype_of(weights), np.float64, "safe") or shape_of(weights) != shape_of(x):
@@ -53,23 +53,27 @@ def _given_edges(bins: Value, name: str) -> Value:
     return bins
 
 
-def _edges(a: Value, bins: Any, limits: Any, weights: Value | None = None, name: str = "bins") -> Value:
+def _edges(a: Value, bins: Any, limits: Any, weights: Value | None = None) -> Value:
     """The edges of the bins: NumPy's own, and where the limits are traced, as equal steps between them."""
     if not isinstance(bins, str):
         bins = array(bins)
         if shape_of(bins):
-            return _given_edges(bins, name)
+            return _given_edges(bins, "bins")
         bins = operator.index(bins)
     rest = [*([] if limits is None else map(array, limits)), *([] if weights is None else [weights])]
     found = ops.edges_of(a, *rest, bins=bins, limited=limits is not None)
-    if limits is None:
-        low, high = (reductions.min(a), reductions.max(a)) if isinstance(a, Traced) and shape_of(a)[0] else (0.0, 1.0)
-    else:
-        low, high = rest[:2]
+    low, high = _ends(a, limits)
     if not isinstance(low, Traced) and not isinstance(high, Traced):
         return found
-    low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     return linspace(low, high, shape_of(found)[0], dtype=dtype_of(found))
+
+
+def _ends(a: Value, limits: Any) -> tuple[Value, Value]:
+    """The first and the last edge."""
+    if limits is None and not shape_of(a)[0]:
+        return 0.0, 1.0
+    low, high = (reductions.min(a), reductions.max(a)) if limits is None else map(array, limits)
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
 @implements(np.histogram_bin_edges)
@@ -110,10 +114,25 @@ def _data(a: Any, weights: Any) -> tuple[Value, Value | None]:
 # ---- several axes
 
 
+_EDGES = type(np.histogramdd(np.zeros((1, 1)))[1])
+"""A list or a tuple, as NumPy's version has it."""
+
+
+def _axis_edges(a: Value, bins: Any, limits: Any, name: str) -> Value:
+    """As `_edges`, but in the dtype of the limits rather than of the data."""
+    bins = array(bins)
+    if shape_of(bins):
+        return _given_edges(bins, name)
+    if bins < 1:
+        raise ValueError(f"`{name}` must be positive, when an integer")
+    found = _edges(a, bins, limits)
+    return linspace(*_ends(a, limits), shape_of(found)[0])
+
+
 @implements(np.histogramdd)
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple[Value, tuple[Value, ...]]:
+) -> tuple[Value, Any]:
     x = array(sample)
     if not isinstance(sample, (Traced, np.ndarray)) or len(shape_of(x)) != 2:
         x = swap(atleast_2d(x))
@@ -125,7 +144,7 @@ def histogramdd(
     if len(limits) != axes:
         raise ValueError("range argument must have one entry per dimension")
     columns = [x[:, i] for i in np.arange(axes).tolist()]
-    edges = tuple([_edges(c, b, r, name=f"bins[{i}]") for i, (c, b, r) in enumerate(zip(columns, per_axis, limits, strict=True))])
+    edges = _EDGES([_axis_edges(c, b, r, f"bins[{i}]") for i, (c, b, r) in enumerate(zip(columns, per_axis, limits, strict=True))])
     sizes = tuple([shape_of(e)[0] for e in edges])  # one more than there are bins: what is in none
     w = np.ones(count) if weights is None else cast(operand(array(weights)), np.dtype(np.float64))
     where = tuple([ops.bins_of(c, e) for c, e in zip(columns, edges, strict=True)])

@@ -88,7 +88,7 @@ def read(x: Value, index: Index, mode: str | None = None, fill_value: Any = None
 
 def fitted(how: str, v: Value, x: Value, shape: tuple[int, ...]) -> Value:
     """`v` in the dtype of `x` and of the shape it goes to; extra leading ones are dropped, as in NumPy's assignment."""
-    v = in_dtype(f"x.at[…].{how}", v, dtype_of(x))
+    v = in_dtype(f"x.at[…].{how}", v, dtype_of(x), "Use `x.astype({})` first.")
     mine = shape_of(v)
     extra = len(mine) - len(shape)
     if extra > 0 and mine[:extra] == (1,) * extra:
@@ -96,10 +96,10 @@ def fitted(how: str, v: Value, x: Value, shape: tuple[int, ...]) -> Value:
     return v if shape_of(v) == shape else broadcast_to(v, shape=shape)
 
 
-def in_dtype(verb: str, v: Value, dtype: np.dtype[Any]) -> Value:
+def in_dtype(verb: str, v: Value, dtype: np.dtype[Any], instead: str) -> Value:
     """`v` in the dtype of what it is written into; what would lose more than digits is refused."""
     found = np.result_type(dtype, v if type(v) in (int, float, complex) else dtype_of(v))
     if not np.can_cast(found, dtype, "same_kind"):
-        what = f"a value of {dtype_of(v)} does not fit into {dtype}, the dtype of what it is written to."
-        raise errors.ArgumentTypeError(verb, f"{what} Make that {found} first.")
+        what = f"a value of {dtype_of(v)} does not fit into {dtype}, the dtype it is written to."
+        raise errors.ArgumentTypeError(verb, f"{what} {instead.format(found)}")
     return cast(v, dtype)

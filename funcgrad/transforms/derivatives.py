@@ -101,6 +101,9 @@ def _differentiate(
                 out = leave_value(m, out)
             if has_aux:
                 aux = doors.leave_tree(m, aux)
+        except ValueError as error:
+            doors.explain(error, label, m.borrows)
+            raise
         finally:
             release_collector()
             m.close()

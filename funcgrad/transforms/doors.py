@@ -301,6 +301,16 @@ def beside(label: Label, what: str, t: Any, x: Any, path: Callable[[], str]) -> 
 
 # ---- while a door is open
 
+
+def explain(error: ValueError, label: Label, borrows: Borrows | None) -> None:
+    """NumPy's read-only error, raised inside the function, does not say that the array is only borrowed."""
+    if borrows is not None and "read-only" in str(error):
+        error.add_note(
+            f"{label}: an array of more than 64 kB that the function uses is read-only until its derivative is there. "
+            "Write to a copy of it, or before or after."
+        )
+
+
 _open: deque[None] = deque()
 _ours = False
 

@@ -7,6 +7,7 @@ a node without a pull. `pull(node, ct, acc)` adds to `acc` what the cotangent `c
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -171,7 +172,7 @@ def _pull_elementwise(node: Node, ct: Value, acc: Cotangents) -> None:
 def _pull_elementwise_strictly(node: Node, ct: Value, acc: Cotangents, product: Product) -> None:
     one = dtype_of(ct).type(1)
     for i, rule, residuals, fix in node[4]:
-        g = _strong(product, ct, rule(one, *residuals), lambda rule=rule, residuals=residuals: rule(ct, *residuals))
+        g = _strong(product, ct, rule(one, *residuals), functools.partial(rule, ct, *residuals))
         accumulate(acc, i, g if fix is None else undo(g, *fix))
 
 
@@ -399,7 +400,7 @@ def _pull_text(name: str, prim: Elementwise, active: list[int]) -> str:
 def _strict_fused(node: Node, ct: Value, acc: Cotangents, product: Product) -> None:
     """A fused pull at 1 gives the partials, all of the shape of `ct`."""
     for i, p in _pulled(node, dtype_of(ct).type(1)).items():
-        accumulate(acc, i, _strong(product, ct, p, lambda i=i: _pulled(node, ct)[i]))
+        accumulate(acc, i, _strong(product, ct, p, lambda i=i: _pulled(node, ct)[i]))  # type: ignore[misc]
 
 
 def _pulled(node: Node, ct: Value) -> Cotangents:

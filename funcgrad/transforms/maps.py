@@ -61,7 +61,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     moves, moves_def = pytree.flatten(tuple(tangents))
     doors.check_tree(label, "tangents", "primals", moves_def, treedef)
     values = [doors.entered(x, doors.copied) for x in leaves]
-    moved = [doors.beside(label, "tangent", t, x, lambda k=k: path(k)) for k, (t, x) in enumerate(zip(moves, leaves, strict=True))]  # type: ignore[misc]
+    moved = [doors.beside(label, "tangent", t, x, lambda k=k: path(k)) for k, (t, x) in enumerate(zip(moves, values, strict=True))]  # type: ignore[misc]
     m = Forward(label)
     m.tensors = any(map(doors.is_tensor, leaves))
     doors.hold_collector()
@@ -108,7 +108,9 @@ class Linearization:
             out = fun(*self.in_def.unflatten(inputs))
             out, aux = doors.pair(label, out) if has_aux else (out, None)
             self._take(inputs, out, aux)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ValueError):
+                doors.explain(error, label, m.borrows)
             m.release()
             raise
         finally:
@@ -153,13 +155,13 @@ class Linearization:
         return [_still(y) if ct is None else zero(y) if t is None else t for ct, y, t in zip(cts, self.values, moved, strict=True)]
 
     def cotangents(self, ct: Any) -> list[Value]:
-        """The leaves of a cotangent, checked against the output."""
+        """The leaves of a cotangent, checked against the output; beside what is no number, anything will do."""
         cts, ct_def = pytree.flatten(ct)
         doors.check_tree(self.label, "cotangent", "output", ct_def, self.out_def)
         where = "the output"
         paths = self.out_def.paths
         return [
-            doors.beside(self.label, "cotangent", c, y, lambda k=k: f"{where}{paths[k]}")  # type: ignore[misc]
+            doors.beside(self.label, "cotangent", c, y, lambda k=k: f"{where}{paths[k]}") if doors.kind_of(y) else c  # type: ignore[misc]
             for k, (c, y) in enumerate(zip(cts, self.values, strict=True))
         ]
 

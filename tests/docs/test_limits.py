@@ -44,6 +44,12 @@ def test_filling_an_ndarray() -> None:
         with pytest.raises(errors.FuncgradError):
             fg.grad(f)(X)
 
+    def buffered(x):
+        a = fg.buffer(3)
+        a[0] = x[0]
+        return np.sum(a.freeze())
+
+    np.testing.assert_array_equal(fg.grad(buffered)(X), [1, 0, 0])
     a = np.zeros(3)
     np.testing.assert_array_equal(fg.grad(lambda x: np.sum(fg.tensor(a).at[0].set(x[0]) ** 2))(X), [2, 0, 0])
     np.testing.assert_array_equal(fg.grad(lambda x: np.sum(np.stack([x[0], x[0] * x[1]])))(X), [3, 1, 0])

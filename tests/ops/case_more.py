@@ -40,10 +40,10 @@ case(np.polysub, lambda a: np.polysub(a, [1, 2, 3]), arr(3))
 case(np.polymul, lambda a, b: np.polymul(a, b), arr(4), arr(2, seed=1), complex=True)
 case(np.polymul, lambda a: np.polymul([0, 1, 2], a), arr(3))
 case(np.polymul, lambda a: np.polymul([0, 0], a), arr(3))
-case(np.polydiv, lambda u, v: np.polydiv(u, v), arr(5), arr(3, seed=1), complex=True)
+case(np.polydiv, lambda u, v: np.polydiv(u, v), arr(5), arr(3, seed=1), complex=True, float32=False)
 case(np.polydiv, lambda u, v: np.polydiv(u, v), arr(2), arr(3, seed=1))
-case(np.polydiv, lambda u: np.polydiv(u, [2, 1]), arr(4))
-case(np.polydiv, lambda v: np.polydiv([1, 2, 3], v), arr(2))
+case(np.polydiv, lambda u: np.polydiv(u, [2, 1]), arr(4), float32=False)
+case(np.polydiv, lambda v: np.polydiv([1, 2, 3], v), arr(2), float32=False)
 case(np.polydiv, lambda u: np.polydiv(np.polymul(u, [1, 2]), [1, 2])[0], arr(3), rtol=1e-5)
 case(np.polyder, lambda p: np.polyder(p), arr(4), complex=True)
 case(np.polyder, lambda p: np.polyder(p, m=2), arr(4))
@@ -66,7 +66,6 @@ case(np.roots, lambda p: np.roots(p), arr(2))
 case(np.roots, lambda p: np.roots(p), arr(1), smooth=False)
 case(np.poly, lambda z: np.poly(z), arr(4), complex=True)
 case((np.poly, polynomials.closed_under_conjugation), lambda z: np.poly([z, np.conj(z)]), np.complex128(1 + 2j))
-case(np.poly, lambda z: np.poly(z), np.float64(0.5))
 
 # ---- least squares
 
@@ -108,11 +107,12 @@ case((np.corrcoef, elementwise.within_one), lambda m: np.corrcoef(m), arr(3, 5),
 case(np.corrcoef, lambda m, y: np.corrcoef(m, y), arr(5), arr(5, seed=1), **_SUMS)
 case(np.corrcoef, lambda m: np.corrcoef(m, rowvar=False), arr(5, 3), **_SUMS)
 case(np.corrcoef, lambda m: np.corrcoef(m), arr(5), **_SUMS)
-case(np.corrcoef, lambda m: np.corrcoef(m, 2 * m), arr(5), **_SUMS, rtol=1e-5)
+case(np.corrcoef, lambda m: np.corrcoef(m, 2 * m), arr(5), **_SUMS, values_only=True)
 
 # ---- histograms
 
 _DATA = np.array([0.1, 0.9, 1.0, 1.7, 2.0, 2.9, 3.0, 5.0])
+_SPREAD = np.array([0.1, -0.8, 1.3, 0.45, 2.2, -0.3, 0.62])
 _CUMULATED = {"tol": 1e-14, "why": "NumPy takes differences of cumulative sums"}
 case((np.bincount, histograms.counted), lambda w: np.bincount([0, 2, 2, 5], w), arr(4))
 case(np.bincount, lambda w: np.bincount(np.array([1, 1]), weights=w, minlength=4), arr(2))
@@ -123,10 +123,10 @@ case(np.histogram, lambda w: np.histogram(_DATA, [0, 1, 2.5, 3], weights=w, dens
 case(np.histogram, lambda w: np.histogram(_DATA, 4, range=(0.5, 3.5), weights=w, density=True), arr(8, low=0.2))
 case(np.histogram, lambda x: np.histogram(x, 3, range=(-1, 1)), arr(2, 4), smooth=False)
 case(np.histogram, lambda x: np.histogram(x, 3), arr(7))
-case(np.histogram, lambda x: np.histogram(x, "auto", density=True), arr(7))
+case(np.histogram, lambda x: np.histogram(x, "auto", density=True), _SPREAD)
 case(np.histogram, lambda x: np.histogram(x, "fd", range=(-1.0, 1.5)), arr(9), smooth=False)
 case(np.histogram, lambda e: np.histogram(_DATA, e, density=True), np.array([0.0, 1.3, 2.5, 4.0]))
-case(np.histogram, lambda lo: np.histogram(_DATA, 3, range=(lo, 4.0), density=True), np.float64(0.3), float32=False)
+case(np.histogram, lambda x, lo: np.histogram(x, 3, range=(lo, 4.0), density=True), _DATA, np.float64(0.3), float32=False)
 case(np.histogram, lambda x: np.histogram(x, 3), arr(0), smooth=False)
 case(np.histogram_bin_edges, lambda x: np.histogram_bin_edges(x, 4), arr(7))
 case(np.histogram_bin_edges, lambda x: np.histogram_bin_edges(x, "sturges"), arr(2, 4))
@@ -136,8 +136,8 @@ case(np.histogram2d, lambda x, y: np.histogram2d(x, y, (2, 3), density=True), ar
 case(np.histogram2d, lambda w: np.histogram2d(_DATA, _DATA, [0, 1, 2, 9], weights=w), arr(8))
 case(np.histogram2d, lambda w: np.histogram2d(_DATA, _DATA, [[0, 1], [0, 1, 3]], weights=w), arr(8))
 case(np.histogramdd, lambda w: np.histogramdd(np.stack([_DATA] * 3, 1), (2, 3, [0, 1, 5]), weights=w, density=True), arr(8, low=0.2))
-case(np.histogramdd, lambda x: np.histogramdd(x, 2, range=[(-1, 1), None]), arr(8, 2))
-case(np.histogramdd, lambda x: np.histogramdd([x, 2 * x], 2), arr(5))
+case(np.histogramdd, lambda x: np.histogramdd(x, 2, range=[(-1, 1), None]), np.stack([_SPREAD, _SPREAD**2], 1))
+case(np.histogramdd, lambda x: np.histogramdd([x, 2 * x], 2), _SPREAD)
 
 # ---- sets
 
@@ -171,7 +171,7 @@ if hasattr(np, "trapz"):
 # ---- functions applied to pieces
 
 case(np.piecewise, lambda x: np.piecewise(x, [x < 0, x > 1], [lambda t: -t * t, lambda t: t * 3, 5]), arr(6))
-case(np.piecewise, lambda x: np.piecewise(x, [x < 0, x >= 0], [np.sin, lambda t, k, *, m: k * t + m], 2.0, m=1.0), arr(2, 3))
+case(np.piecewise, lambda x: np.piecewise(x, [x < 0, x >= 0], [lambda t, k, *, m: np.sin(k * t), lambda t, k, *, m: k * t + m], 2.0, m=1.0), arr(2, 3))
 case(np.piecewise, lambda x: np.piecewise(x, x < 0, [np.exp, np.cos]), arr(5))
 case(np.piecewise, lambda x: np.piecewise(x, [x > -9, x > 0], [np.sin, np.cos]), arr(5))
 case(np.piecewise, lambda x: np.piecewise(x, x > 0, [np.sin, np.cos]), np.float64(0.5))

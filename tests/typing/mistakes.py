@@ -12,12 +12,16 @@ X: Array = np.arange(3.0)
 
 
 def loss(params: dict[str, Array], x: Array, scale: float = 1.0) -> np.float64:
-    out: np.float64 = scale * np.sum(params["w"] * x)
+    out: np.float64 = np.sum(params["w"] * x * scale)
     return out
 
 
 def with_note(x: Array) -> tuple[np.float64, str]:
-    return np.float64(x @ x), "note"
+    return np.float64(x.size), "note"
+
+
+def two(x: Array, y: Array) -> Array:
+    return x * y
 
 
 def nothing(x: Array) -> None: ...
@@ -41,9 +45,9 @@ def wrong_functions() -> None:
     """`grad` wants a scalar, a pair with `has_aux`, and an argument to differentiate."""
     fg.grad(with_note)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
     fg.value_and_grad(nothing)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
-    fg.grad(loss, has_aux=True)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue]
+    fg.grad(loss, has_aux=True)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
     fg.grad(no_argument)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    fg.grad(3.0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    fg.grad(3.0)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     fg.grad(loss, holomorphism=True)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
 
@@ -56,9 +60,9 @@ def wrong_results() -> None:
 
 def wrong_tangents() -> None:
     """Tangents are as many as the primals, and of their types; primals are a tuple."""
-    fg.jvp(with_note, X, X, has_aux=True)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    fg.jvp(loss, ({"w": X}, X), ({"w": X},))  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    fg.jvp(loss, ({"w": X}, X), ({"w": X}, "x"))  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    fg.vjp(loss, {"w": X})  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    fg.vjp(loss, {"w": X}, X)[1]("one")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    fg.hvp(nothing, (X,), (X,))  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    fg.jvp(with_note, X, X, has_aux=True)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    fg.jvp(two, (X, X), (X,))  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    fg.jvp(two, (X, X), (X, "x"))  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    fg.vjp(two, X)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    fg.vjp(two, X, X)[1]("one")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    fg.hvp(nothing, (X,), (X,))  # type: ignore[type-var]  # pyright: ignore[reportCallIssue, reportArgumentType]

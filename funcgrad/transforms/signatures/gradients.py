@@ -75,12 +75,7 @@ class Grad(Protocol):
     def __call__(
         self, fun: Callable[..., Any], argnums: int | Nums, has_aux: bool = ...,
         holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
-    ) -> Callable[..., Any]: ...
-    @overload
-    def __call__(
-        self, fun: Callable[..., Any], argnums: Zero = ..., *, has_aux: bool,
-        holomorphic: bool = ..., allow_int: bool = ..., argnames: None = ...,
-    ) -> Callable[..., Any]: ...
+    ) -> Any: ...
     @overload
     def __call__(
         self, fun: Callable[..., Any], argnums: int | Nums | None = ..., has_aux: bool = ...,
@@ -155,12 +150,7 @@ class ValueAndGrad(Protocol):
     def __call__(
         self, fun: Callable[..., Any], argnums: int | Nums, has_aux: bool = ...,
         holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
-    ) -> Callable[..., Any]: ...
-    @overload
-    def __call__(
-        self, fun: Callable[..., Any], argnums: Zero = ..., *, has_aux: bool,
-        holomorphic: bool = ..., allow_int: bool = ..., argnames: None = ...,
-    ) -> Callable[..., Any]: ...
+    ) -> Any: ...
     @overload
     def __call__(
         self, fun: Callable[..., Any], argnums: int | Nums | None = ..., has_aux: bool = ...,

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from funcgrad import pytree as tree
+from funcgrad import nn, tree
 from funcgrad.buffer import buffer
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
@@ -26,6 +26,7 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "nn",
     "stop_gradient",
     "tensor",
     "tree",

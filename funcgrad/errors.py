@@ -52,12 +52,10 @@ class TooLargeToStackError(FuncgradError, TypeError):
 class MissingRuleError(FuncgradError, NotImplementedError):
     """A function has no derivative rule here."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"{name} of a traced value has no derivative rule in funcgrad. "
-            "Write it in terms of functions that have one, or apply it to `fg.stop_gradient(x)` if its derivative does not matter."
-        )
+    def __init__(self, name: str, reason: str = "") -> None:
+        self.name, self.reason = name, reason
+        instead = "Write it in terms of functions that have one, or apply it to `fg.stop_gradient(x)` if its derivative does not matter."
+        super().__init__(f"{name} of a traced value has no derivative rule in funcgrad. {reason or instead}")
 
 
 class ObjectOperandError(FuncgradError, TypeError):

@@ -137,7 +137,8 @@ class Tensor(Frozen):
         return [wrap(row) for row in self._array]
 
     def __getitem__(self, index: Any) -> Any:
-        return wrap(self._array[bare(index)])
+        part = self._array[bare(index)]  # nobody can write to it, nor to what it is a view of
+        return of_fresh(part) if type(part) is np.ndarray else wrap(part)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise errors.FrozenError("x[i] = v", "Use `x = x.at[i].set(v)`.")
@@ -482,7 +483,7 @@ def wrap(x: Any, args: tuple[Any, ...] = ()) -> Any:
         if x.dtype.kind not in "biufc":
             return x
         array = np.asarray(x)
-        fresh = array.base is None and not any([x is a for a in args])
+        fresh = array.base is None and not any(x is a for a in args)
         return of_fresh(array if fresh or is_constant(array) else array.copy("K"))
     if type(x) in (tuple, list):
         return type(x)([wrap(e, args) for e in x])

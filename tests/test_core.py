@@ -18,13 +18,19 @@ from funcgrad.tensor import Tracer
 LABEL = Label("spy", "f", "/somewhere/train.py", 41)
 
 
+class SpyTracer(Tracer):
+    """Each interpreter has its own class of tracers."""
+
+    __slots__ = ()
+
+
 class Spy(Interpreter):
     """Computes one floor down, and notes what it was asked."""
 
     __slots__ = ("seen",)
 
     def __init__(self) -> None:
-        self.label, self.order, self.new, self.closed, self.tensors = LABEL, tick(), Tracer, False, False
+        self.label, self.order, self.new, self.closed, self.tensors = LABEL, tick(), SpyTracer, False, False
         self.seen: list[tuple[str, tuple[Any, ...]]] = []
 
     def trace(self, value: Any) -> Any:

@@ -13,7 +13,15 @@ from funcgrad import errors
 from funcgrad.testing.differences import richardson
 from tests.ops.kit import arr
 
-AT: dict[str, Callable[..., None]] = {"add": np.add.at, "multiply": np.multiply.at, "min": np.minimum.at, "max": np.maximum.at}
+AT: dict[str, Callable[..., None]] = {
+    "add": np.add.at,
+    "subtract": np.subtract.at,
+    "multiply": np.multiply.at,
+    "divide": np.divide.at,
+    "power": np.power.at,
+    "min": np.minimum.at,
+    "max": np.maximum.at,
+}
 
 INDICES: dict[str, Any] = {
     "slice": slice(1, 3),
@@ -41,6 +49,11 @@ def expected(how: str, x: Any, index: Any, v: Any) -> Any:
     return out
 
 
+def base_of(how: str) -> Any:
+    """Of a negative number the power is nan."""
+    return arr(4, 5, low=0.5) if how == "power" else arr(4, 5)
+
+
 def value_at(index: Any) -> Any:
     return arr(*np.shape(np.zeros((4, 5))[index]), seed=3)[()]
 
@@ -49,7 +62,7 @@ def value_at(index: Any) -> Any:
 @pytest.mark.parametrize("how", ["set", *AT])
 def test_values_are_those_of_numpys_in_place_updates(how: str, index: Any) -> None:
     """Once for each time the index names an element, bit for bit, as `ufunc.at` does; the base stays as it was."""
-    x = arr(4, 5)
+    x = base_of(how)
     t = fg.tensor(x)
     for v in (0.5, value_at(index)):
         out = getattr(t.at[index], how)(v)
@@ -62,7 +75,7 @@ def test_values_are_those_of_numpys_in_place_updates(how: str, index: Any) -> No
 @pytest.mark.parametrize("how", ["set", *AT])
 def test_derivatives_in_the_base_and_in_the_value(how: str, index: Any) -> None:
     """Both modes and the second order agree with differences of NumPy's update."""
-    x, v = arr(4, 5), np.asarray(value_at(index))
+    x, v = base_of(how), np.asarray(value_at(index))
     weights = arr(4, 5, seed=5)
 
     def f(x: Any, v: Any) -> Any:
@@ -109,6 +122,32 @@ def test_multiply_is_right_at_zeros() -> None:
     np.testing.assert_array_equal(gv, [15.0, 0.0])
 
 
+def test_apply_once_for_each_time() -> None:
+    """A function of what is there, as often as the index names it; both modes, and the second order."""
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(fg.tensor(x).at[[0, 0, 2]].apply(np.exp), [np.exp(np.exp(1.0)), 2.0, np.exp(3.0)])
+    np.testing.assert_array_equal(fg.tensor(x).at[1:].apply(np.square), [1.0, 4.0, 9.0])
+
+    def f(x: Any) -> Any:
+        return np.sum(x.at[[0, 0, 2]].apply(np.square))  # x0⁴ + x1 + x2²
+
+    np.testing.assert_allclose(fg.grad(f)(x), [4.0, 1.0, 6.0])
+    np.testing.assert_allclose(fg.hessian(f)(x), np.diag([12.0, 0.0, 2.0]))
+    np.testing.assert_allclose(fg.jvp(f, (x,), (np.ones(3),))[1], 11.0)
+
+
+def test_power_and_divide_are_right_at_zeros() -> None:
+    """The slope of 0² is 0; a division of 0 has the slope 1/v."""
+    np.testing.assert_array_equal(fg.grad(lambda x: np.sum(x.at[0].power(2)))(np.zeros(2)), [0.0, 1.0])
+    np.testing.assert_array_equal(fg.grad(lambda x: np.sum(x.at[[0, 0]].divide([2.0, 4.0])))(np.zeros(2)), [0.125, 1.0])
+
+
+def test_whole_numbers_are_not_divided() -> None:
+    """The quotient is no int; NumPy refuses it in place as well."""
+    with pytest.raises(errors.ArgumentTypeError, match="does not fit into int64"):
+        fg.tensor(np.arange(3)).at[1].divide(2)
+
+
 def test_get_reads() -> None:
     """`x.at[i].get()` is `x[i]`."""
     np.testing.assert_array_equal(fg.tensor(np.arange(4.0)).at[1:3].get(), [1.0, 2.0])
@@ -142,6 +181,89 @@ def test_a_bad_index_raises_numpys_error(how: str, index: Any) -> None:
     """Nothing is dropped or clipped."""
     with pytest.raises(IndexError):
         getattr(fg.tensor(np.zeros(3)).at[index], how)(1.0)
+
+
+# ---- where the index points outside
+
+OUTSIDE: dict[str, tuple[Any, Any, Any]] = {  # an index of a (4, 5) array, the clipped index, where it points inside
+    "int": (7, 3, False),
+    "negative": (-9, 0, False),
+    "last": (-1, 3, True),
+    "element": ((1, 5), (1, 4), False),
+    "list": ([0, 4, -5, -4], [0, 3, 0, 0], [[True], [False], [False], [True]]),
+    "column": ((slice(None), [5, 1]), (slice(None), [4, 1]), [[False, True]]),
+    "ellipsis": ((..., -6), (..., 0), False),
+    "pairs": (([0, 9, 2], [1, 1, -8]), ([0, 3, 2], [1, 1, 0]), [True, False, False]),
+    "table": (([[0], [9]], [1, 7]), ([[0], [3]], [1, 4]), [[True, False], [False, False]]),
+    "newaxis": ((None, 4, slice(0, 2)), (None, 3, slice(0, 2)), False),
+    "mask-and-list": ((np.array([True, False, True, False]), [1, 6]), ([0, 2], [1, 4]), [True, False]),
+    "split": ((4, slice(1, 3)), (3, slice(1, 3)), False),
+    "uint8": (np.array([3, 255], np.uint8), [3, 3], [[True], [False]]),
+    "int8": (np.array([-1, -128], np.int8), [3, 0], [[True], [False]]),
+    "slice": (slice(2, 99), slice(2, 99), True),
+}
+
+
+@pytest.mark.parametrize(("index", "near", "inside"), OUTSIDE.values(), ids=OUTSIDE)
+def test_modes(index: Any, near: Any, inside: Any) -> None:
+    """`clip` takes the nearest element; `drop` and `fill` leave out what is outside, and read `fill_value` there."""
+    x = arr(4, 5)
+    t = fg.tensor(x)
+    inside = np.broadcast_to(inside, x[near].shape)
+    v = np.asarray(arr(*x[near].shape, seed=3))
+    np.testing.assert_array_equal(t.at[index].get(mode="clip"), x[near])
+    for how in ("set", *AT):
+        if how == "power":
+            continue
+        np.testing.assert_array_equal(getattr(t.at[index], how)(v, mode="clip"), expected(how, x, near, v))
+        places = np.arange(20).reshape(4, 5)[near][inside]
+        only = expected(how, x.reshape(-1), places, v[inside]).reshape(4, 5)
+        for mode in ("drop", "fill"):
+            np.testing.assert_array_equal(getattr(t.at[index], how)(v, mode=mode), only)
+    for mode in ("drop", "fill"):
+        np.testing.assert_array_equal(t.at[index].get(mode=mode), np.where(inside, x[near], np.nan))
+        np.testing.assert_array_equal(t.at[index].get(mode=mode, fill_value=7), np.where(inside, x[near], 7.0))
+    g = fg.grad(lambda x: np.sum(x.at[index].get(mode="fill", fill_value=0.0) * v))(x)
+    np.testing.assert_allclose(g, expected("add", np.zeros((4, 5)), near, v * inside))
+    gx, gv = fg.grad(lambda x, v: np.sum(x.at[index].add(v, mode="drop") ** 2), (0, 1))(x, v)
+    after = expected("add", x, near, v * inside)
+    np.testing.assert_allclose(gx, 2 * after)
+    np.testing.assert_allclose(gv, 2 * after[near] * inside)
+
+
+@pytest.mark.parametrize("index", [7, [0, 7], (1, 5)])
+def test_outside_raises_unless_said_otherwise(index: Any) -> None:
+    """The default is NumPy's error, for reading and writing."""
+    t = fg.tensor(arr(4, 5))
+    for mode in (None, "raise"):
+        with pytest.raises(IndexError):
+            t.at[index].get(mode=mode)
+        with pytest.raises(IndexError):
+            t.at[index].add(1.0, mode=mode)
+
+
+@pytest.mark.parametrize(("dtype", "fill"), [(np.float32, np.nan), (np.int8, -128), (np.uint8, 255), (bool, True), (complex, np.nan)])
+def test_what_fills_by_default(dtype: Any, fill: Any) -> None:
+    """As in JAX, in the dtype of the array."""
+    t = fg.tensor(np.zeros(2, dtype))
+    found = t.at[[0, 2]].get(mode="fill")
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, np.array([0, fill], dtype))
+
+
+def test_modes_of_an_empty_array() -> None:
+    """Everything is outside."""
+    t = fg.tensor(np.zeros(0))
+    np.testing.assert_array_equal(t.at[[0, 1]].get(mode="fill", fill_value=3.0), [3.0, 3.0])
+    np.testing.assert_array_equal(t.at[[0, 1]].set(1.0, mode="drop"), np.zeros(0))
+    with pytest.raises(IndexError):
+        t.at[[0, 1]].get(mode="clip")
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    """With the ones there are."""
+    with pytest.raises(errors.ArgumentError, match="raise, clip, drop, fill"):
+        fg.tensor(np.zeros(3)).at[0].set(1.0, mode="wrap")
 
 
 def test_a_value_of_another_shape_raises() -> None:

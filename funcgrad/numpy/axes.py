@@ -15,6 +15,7 @@ from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.shaping import dummy, negative_axis, reverse_axes
 from funcgrad.ops import shaping as ops
 from funcgrad.ops.cumulative import reverse
+from funcgrad.ops.indexing import scalar
 
 
 def permuted(a: Value, axes: Any) -> Value:
@@ -78,10 +79,10 @@ def rollaxis(a: Any, axis: Any, start: Any = 0) -> Value:
     a = array(a)
     n = len(shape_of(a))
     axis = normalize_axis_index(axis, n)
+    if not -n <= start <= n:
+        np.rollaxis(dummy(shape_of(a)), axis, start)  # raises NumPy's sentence
     if start < 0:
         start += n
-    if not 0 <= start <= n:
-        np.rollaxis(dummy(shape_of(a)), axis, start)  # raises NumPy's sentence
     order = [i for i in range(n) if i != axis]
     order.insert(start - 1 if axis < start else start, axis)
     return permuted(a, order)
@@ -96,7 +97,7 @@ def flip(m: Any, axis: Any = None) -> Value:
     n = len(shape_of(m))
     for i in range(n) if axis is None else normalize_axis_tuple(axis, n):
         m = reverse(m, axis=i - n)
-    return m
+    return scalar(m)
 
 
 @implements(np.fliplr)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from funcgrad import errors
 from funcgrad.core import Traced, Value, dtype_of, shape_of
-from funcgrad.numpy.indexing import Index, split
+from funcgrad.numpy.indexing import split
 from funcgrad.ops.elementwise import where
-from funcgrad.ops.indexing import Slot, fill, getitem
+from funcgrad.ops.indexing import Index, fill, getitem
 from funcgrad.ops.shaping import cast
 
 MODES = ("raise", "clip", "drop", "fill")
@@ -26,46 +25,61 @@ def checked_mode(mode: str | None, verb: str) -> str:
 
 def inside(x: Value, index: Index) -> tuple[Any, Index, tuple[Any, ...]]:
     """A mask over what `x[index]` reads, False where the index points outside, and the index with such places clipped."""
+    clipped: list[Any] = []
+    marked: list[Any] = []  # the same, with what is outside one place behind the end
+    ends: list[tuple[int, int]] = []
+    padded = list(shape_of(x))
+    axis = 0
+    for i in _expanded(index, len(padded)):
+        if i is None or isinstance(i, slice) or _is_mask(i):
+            clipped.append(i)
+            marked.append(i)
+            axis += 0 if i is None else _axes(i)
+            continue
+        near, mark = _clip(i, padded[axis])
+        clipped.append(near)
+        marked.append(mark)
+        ends.append((axis, padded[axis]))
+        padded[axis] += 1
+        axis += 1
+    return _mask(padded, ends, tuple(marked)), *split(tuple(clipped))
+
+
+def _clip(i: Any, n: int) -> tuple[Any, Any]:
+    """Positions counted from the front: the nearest ones there are, and with what is outside at `n`."""
+    i = np.asarray(i)
+    if i.dtype.kind == "u":
+        i = np.minimum(i, n)
+    if i.dtype.kind in "iu":  # else NumPy raises, when it is used
+        i = i.astype(np.intp)
+    i = np.where(i < 0, i + n, i)[()]
+    return np.clip(i, 0, n - 1), np.where((i >= 0) & (i < n), i, n)[()]
+
+
+def _expanded(index: Index, ndim: int) -> tuple[Any, ...]:
+    """The index without an ellipsis, and with its arrays in their places."""
     parts, arrays = split(index)
     if any(isinstance(a, Traced) for a in arrays):
         raise errors.ArgumentTypeError("x.at[…]", "with `mode=` the index cannot be traced. Use `np.clip` of the index, and `np.where`.")
-    parts = _expanded(parts, arrays, len(shape_of(x)))
-    axis, clipped, marked, marks = 0, [], [], []
-    padded = list(shape_of(x))
-    for part in parts:
-        i = arrays[part.k] if type(part) is Slot else part
-        taken = i.ndim if isinstance(i, np.ndarray) and i.dtype.kind == "b" else 0 if i is None else 1
-        if taken == 1 and not isinstance(i, slice) and np.asarray(i).dtype.kind in "iu":
-            n = padded[axis]
-            low = np.where(np.less(i, 0), i + np.asarray(n), i)[()] if np.asarray(i).dtype.kind == "i" else np.asarray(i).astype(np.intp)[()]
-            marks.append((axis, n))
-            marked.append(np.where((low >= 0) & (low < n), low, n)[()])
-            i = np.clip(low, 0, n - 1)[()]
-            padded[axis] = n + 1
-        else:
-            marked.append(i)
-        clipped.append(i)
-        axis += taken
-    return _mask(padded, marks, tuple(marked)), *split(tuple(clipped))
-
-
-def _expanded(parts: Index, arrays: Sequence[Any], ndim: int) -> tuple[Any, ...]:
-    """The index without an ellipsis."""
-    taken = sum([_axes(arrays[p.k]) if type(p) is Slot else p is not None and p is not Ellipsis for p in parts])
-    whole = (slice(None),) * (ndim - taken)
-    at = next((k for k, p in enumerate(parts) if p is Ellipsis), None)
+    parts = fill(parts, arrays)
+    whole = (slice(None),) * (ndim - sum([_axes(i) for i in parts if i is not None and i is not Ellipsis]))
+    at = next((k for k, i in enumerate(parts) if i is Ellipsis), None)
     return parts + whole if at is None else (*parts[:at], *whole, *parts[at + 1 :])
 
 
+def _is_mask(i: Any) -> bool:
+    return isinstance(i, (np.ndarray, np.bool, bool)) and np.asarray(i).dtype.kind == "b"
+
+
 def _axes(i: Any) -> int:
-    """How many axes one array of an index takes: a mask, all of its own; positions, one."""
-    return int(np.ndim(i)) if np.asarray(i).dtype.kind == "b" else 1
+    """How many axes a part of an index takes: a mask, all of its own."""
+    return int(np.ndim(i)) if _is_mask(i) else 1
 
 
-def _mask(padded: list[int], marks: list[tuple[int, int]], index: tuple[Any, ...]) -> Any:
+def _mask(padded: list[int], ends: list[tuple[int, int]], index: tuple[Any, ...]) -> Any:
     """Read as `x` is read, an array that is False in the one place behind the end of every axis that an integer names."""
     out: Any = None
-    for axis, n in marks:
+    for axis, n in ends:
         line = (np.arange(n + 1) < n).reshape((-1,) + (1,) * (len(padded) - axis - 1))
         read = np.broadcast_to(line, padded)[index]
         out = read if out is None else out & read

@@ -33,7 +33,7 @@ def bare(x: Any) -> Any:
     if kind is tuple or kind is list:
         return x if AS_IT_IS.issuperset(map(type, x)) else kind(map(bare, x))
     if isinstance(x, Frozen):
-        return x._array
+        return x if isinstance(x, Traced) else x._array
     if kind is dict:
         return {k: bare(v) for k, v in x.items()}
     return x if isinstance(x, np.generic) or not hasattr(kind, "__array__") else _from_foreign(x)
@@ -42,7 +42,7 @@ def bare(x: Any) -> Any:
 def _from_foreign(x: Any) -> Any:
     """The ndarray in another library's array, or in a subclass that adds nothing to what an operation means."""
     own = isinstance(x, np.ndarray) and type(x).__array_ufunc__ is not np.ndarray.__array_ufunc__
-    if own or isinstance(x, (np.ma.MaskedArray, np.matrix)):
+    if own or isinstance(x, (np.ma.MaskedArray, np.matrix, np.poly1d)):
         raise errors.ForeignArrayError(type(x))
     return bare(np.asarray(x))
 

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from funcgrad import errors
-from funcgrad.core import Value, dtype_of
-from funcgrad.numpy.bridge import array, bare
+from funcgrad.core import Traced, Value, dtype_of
+from funcgrad.numpy.bridge import AS_IT_IS, array, bare
+from funcgrad.numpy.parity import reason
 from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.shaping import cast
 
@@ -59,11 +60,11 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     """A NumPy function of traced values."""
     implementation = FUNCTIONS.get(func)
     if implementation is None:
-        raise errors.MissingRuleError(name_of(func))
-    at = _OUT_AT.get(func)
-    if kwargs.get("out") is not None or (at is not None and len(args) > at and args[at] is not None):
+        raise errors.MissingRuleError(name_of(func), reason(name_of(func)))
+    if kwargs.get("out") is not None or (len(args) > (at := _OUT_AT.get(func, 32)) and args[at] is not None):
         raise errors.OutArgumentError(name_of(func))
-    return implementation(*[bare(a) for a in args], **{k: bare(v) for k, v in kwargs.items()})
+    given = [a if type(a) in AS_IT_IS else bare(a) for a in args]
+    return implementation(*given, **{k: bare(v) for k, v in kwargs.items()}) if kwargs else implementation(*given)
 
 
 _AUGMENTED = {
@@ -88,9 +89,16 @@ def call_ufunc(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
         return special(*args, **kwargs)
     implementation = BY_UFUNC.get(ufunc) or UFUNCS.get(ufunc)
     if implementation is None:
+        if all(kind in "O->" for loop in ufunc.types for kind in loop):  # made by `np.frompyfunc`
+            return by_element(ufunc, args, kwargs)
         raise errors.MissingRuleError(name_of(ufunc))
     args = tuple([array(a) if isinstance(a, (list, tuple)) else a for a in args])
     return implementation(*args) if not kwargs else _with_keywords(ufunc, implementation, args, kwargs)
+
+
+def by_element(ufunc: np.ufunc, args: tuple[Value, ...], kwargs: dict[str, Any]) -> Any:
+    """A Python function of each element: what it gives is one traced value, rather than an object array."""
+    return bare(ufunc(*[np.asarray(a) if isinstance(a, Traced) else a for a in args], **kwargs))
 
 
 def _with_keywords(ufunc: np.ufunc, implementation: Callable[..., Any], args: tuple[Value, ...], kwargs: dict[str, Any]) -> Any:

@@ -106,7 +106,7 @@ def _data(a: Any, weights: Any) -> tuple[Value, Value | None]:
     a, w = operand(array(a)), None if weights is None else operand(array(weights))
     if w is not None and shape_of(w) != shape_of(a):
         raise ValueError("weights should have the same shape as a.")
-    if dtype_of(a) == bool:
+    if dtype_of(a).kind == "b":
         a = astype(a, dtype=np.dtype(np.uint8))
     return flat(a), None if w is None else flat(w)
 
@@ -130,9 +130,7 @@ def _axis_edges(a: Value, bins: Any, limits: Any, name: str) -> Value:
 
 
 @implements(np.histogramdd)
-def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple[Value, Any]:
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Value, Any]:
     x = array(sample)
     if not isinstance(sample, (Traced, np.ndarray)) or len(shape_of(x)) != 2:
         x = swap(atleast_2d(x))
@@ -159,9 +157,7 @@ def histogramdd(
 
 
 @implements(np.histogram2d)
-def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple[Value, Value, Value]:
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Value, Value, Value]:
     x, y = array(x), array(y)
     if shape_of(x)[0] != shape_of(y)[0]:
         raise ValueError("x and y must have the same length.")

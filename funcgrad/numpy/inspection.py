@@ -13,6 +13,7 @@ from funcgrad import errors
 from funcgrad.core import Traced, Value, dtype_of, ground, shape_of
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements, name_of
+from funcgrad.numpy.parity import reason
 from funcgrad.ops.elementwise import absolute
 from funcgrad.ops.kinds import BY_UFUNC, constant
 from funcgrad.ops.shaping import cast
@@ -117,16 +118,12 @@ def round(a: Any, decimals: Any = 0, out: None = None) -> Value:
 # ---- what would write
 
 
-def _refuses(f: Callable[..., Any], instead: str) -> None:
+def _refuses(f: Callable[..., Any]) -> None:
     def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise errors.FrozenError(f"{name_of(f)} with a traced value", instead)
+        raise errors.FrozenError(f"{name_of(f)} with a traced value", reason(name_of(f)))
 
     implements(f)(refuse)
 
 
-_refuses(np.copyto, "Use `x = np.where(mask, values, x)`, or `x = fg.tensor(x).at[mask].set(values)`.")
-_refuses(np.put, "Use `x = np.ravel(fg.tensor(x)).at[i].set(v)`, or `np.where`.")
-_refuses(np.place, "Use `x = np.where(mask, values, x)`, or `x = fg.tensor(x).at[mask].set(values)`.")
-_refuses(np.putmask, "Use `x = np.where(mask, values, x)`, or `x = fg.tensor(x).at[mask].set(values[mask])`.")
-_refuses(np.put_along_axis, "Use `x = fg.tensor(x).at[rows, i].set(v)`, with an index array for each axis.")
-_refuses(np.fill_diagonal, "Use `i = np.arange(n)` and `x = fg.tensor(x).at[i, i].set(v)`.")
+for _writer in (np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal):
+    _refuses(_writer)

@@ -34,5 +34,5 @@ def fix(x: Any, out: None = None) -> Value:
 @implements(np.einsum_path)
 def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: Any = False) -> Any:
     """The order of contraction, which depends on the shapes alone."""
-    stand_ins = [x if isinstance(x, (str, list, tuple)) else np.broadcast_to(0.0, shape_of(operand(array(x)))) for x in operands]
+    stand_ins: list[Any] = [x if isinstance(x, (str, list, tuple)) else np.broadcast_to(0.0, shape_of(operand(array(x)))) for x in operands]
     return np.einsum_path(*stand_ins, optimize=optimize)

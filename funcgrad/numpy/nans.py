@@ -10,7 +10,7 @@ from funcgrad.core import Value
 from funcgrad.numpy import cumulative, reductions
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
-from funcgrad.numpy.reductions import REDUCTIONS, UNSET, axes_of, kept, mask_of
+from funcgrad.numpy.reductions import REDUCTIONS, UNSET, kept, loose_axes, mask_of
 from funcgrad.numpy.statistics import ddof_of, in_dtype, masked_mean, masked_var
 from funcgrad.ops.elementwise import isnan, logical_and, logical_not, root, where
 
@@ -68,7 +68,7 @@ def _present(a: Value, mask: Any) -> Any:
 @implements(np.nanmean)
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, *, where: Any = True) -> Value:
     a = in_dtype(a, dtype)
-    axes = axes_of(a, axis)
+    axes = loose_axes(a, axis)
     return kept(masked_mean(a, _present(a, mask_of(where, a)), axes), a, axes, keepdims)
 
 
@@ -78,8 +78,8 @@ def nanvar(
     *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
 ) -> Value:  # fmt: skip
     a, ddof = array(a), ddof_of(ddof, correction)
-    axes = axes_of(a, axis)
-    return kept(masked_var(a, _present(a, mask_of(where, a)), axes, ddof, mean, np.nan, dtype), a, axes, keepdims)
+    axes = loose_axes(a, axis)
+    return kept(masked_var(a, _present(a, mask_of(where, a)), axes, ddof, mean, np.nan, dtype, True), a, axes, keepdims)
 
 
 @implements(np.nanstd)

@@ -151,12 +151,12 @@ def roots(p: Any) -> Value:
 def poly(seq_of_zeros: Any) -> Value:
     zeros = atleast_1d(operand(array(seq_of_zeros)))
     if len(shape_of(zeros)) == 2:
-        raise errors.MissingRuleError("np.poly of a matrix")
+        raise errors.MissingRuleError("np.poly of a matrix", "Use `np.linalg.det(x * np.eye(n) - a)` at the points where you need it.")
     if len(shape_of(zeros)) != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if not shape_of(zeros)[0]:
         return 1.0
-    dtype = np.dtype(np.mintypecode(dtype_of(zeros).char))  # type: ignore[arg-type]
+    dtype = np.dtype(np.mintypecode(dtype_of(zeros).char))
     zeros, a = cast(zeros, dtype), np.ones(1, dtype)
     for zero in _pieces(zeros):
         a = product(a, stack(dtype.type(1), -zero, axis=-1), "full")

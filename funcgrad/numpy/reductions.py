@@ -175,5 +175,5 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, *, wh
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
     a = array(a)
-    axes = axes_of(a, axis)
+    axes = loose_axes(a, axis)
     return kept(ops.count_nonzero(a, axis=axes), a, axes, keepdims)

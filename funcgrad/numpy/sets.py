@@ -47,7 +47,7 @@ def isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: A
 
 if hasattr(np, "in1d"):  # until NumPy 2.3
 
-    @implements(np.in1d)
+    @implements(getattr(np, "in1d"))  # noqa: B009  # as an attribute the linter, and newer stubs, refuse it
     def in1d(ar1: Any, ar2: Any, assume_unique: Any = False, invert: Any = False, *, kind: Any = None) -> Any:
         return isin(_elements(ar1), ar2, invert=invert, kind=kind)
 

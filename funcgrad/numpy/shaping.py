@@ -16,6 +16,7 @@ from funcgrad.numpy.dispatch import implements
 from funcgrad.ops import shaping as ops
 
 Shape = tuple[int, ...]
+_INT = {int}
 
 
 def negative_axis(axis: Any, ndim: int) -> int:
@@ -25,7 +26,9 @@ def negative_axis(axis: Any, ndim: int) -> int:
 
 def sizes(shape: Any) -> Shape:
     """A shape as NumPy's functions take it: one integer, or several."""
-    if type(shape) is not tuple and not isinstance(shape, Iterable):
+    if type(shape) is tuple and _INT.issuperset(map(type, shape)):
+        return shape
+    if not isinstance(shape, Iterable):
         shape = (shape,)
     return tuple([index(n) for n in shape])
 

@@ -36,16 +36,18 @@ def masked_mean(a: Value, mask: Any, axes: Axes) -> Value:
     return _per(ops.sum(_masked(a, mask), axis=axes), _counts(mask, shape_of(a), axes))
 
 
-def masked_var(a: Value, mask: Any, axes: Axes, ddof: Any, centre: Any, otherwise: float, dtype: Any = None) -> Value:
+def masked_var(
+    a: Value, mask: Any, axes: Axes, ddof: Any, centre: Any, otherwise: float, dtype: Any = None, in_place: bool = False
+) -> Value:  # fmt: skip
     """The squared distances from `centre` (by default the mean) per degree of freedom, or per `otherwise` if there is none.
 
-    Only the sums are in `dtype`, as in NumPy.
+    As in NumPy only the sums are in `dtype`; `in_place` says that the distances have the dtype of `a`.
     """
     shape, a = shape_of(a), _masked(a, mask)
     count = _counts(mask, shape, axes)
     if centre is UNSET or centre is None:
         centre = ops.keep(_per(ops.sum(in_dtype(a, dtype), axis=axes), count), shape, axes)
-    apart = _masked(a - array(centre), mask)
+    apart = _masked(in_dtype(a - array(centre), dtype_of(a) if in_place else None), mask)
     squares = square(real(apart)) + square(imag(apart)) if dtype_of(apart).kind == "c" else square(apart)
     freedom = count - ddof
     return _per(ops.sum(in_dtype(squares, dtype), axis=axes), where(freedom > 0, freedom, otherwise))
@@ -85,7 +87,7 @@ def var(
     a, ddof = array(a), ddof_of(ddof, correction)
     axes = axes_of(a, axis)
     mask = mask_of(where, a)
-    plain = mask is None and (mean is UNSET or mean is None) and (dtype is None or np.dtype(dtype) == dtype_of(a))
+    plain = mask is None and (mean is UNSET or mean is None) and (dtype is None or dtype_of(a).kind == "f" and np.dtype(dtype) == dtype_of(a))
     found = ops.var(a, axis=axes, ddof=ddof) if plain else masked_var(a, mask, axes, ddof, mean, 0.0, dtype)
     return kept(found, a, axes, keepdims)
 

@@ -174,7 +174,7 @@ degrees = elementwise(np.degrees, lambda t: t / _DEGREE)
 def _wins(x: Any, y: Any, out: Any) -> Any:
     """1 where `x` is the result, ½ where both are, 0 elsewhere; nan is the result where it stands. A mask, without ties."""
     mine, other = x == out, y == out
-    if not np.all(mine | other):
+    if not (mine | other).all():
         mine, other = mine | (x != x), other | (y != y)
     return _shared(mine, other, out)
 
@@ -186,7 +186,7 @@ def _fwins(x: Any, y: Any, out: Any) -> Any:
 
 def _shared(mine: Any, other: Any, out: Any) -> Any:
     ties = mine & other
-    return np.where(ties, 0.5, mine).astype(np.result_type(out))[()] if np.any(ties) else mine
+    return np.where(ties, 0.5, mine).astype(out.dtype)[()] if ties.any() else mine
 
 
 wins = constant(_wins, name="wins")

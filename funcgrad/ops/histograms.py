@@ -20,6 +20,7 @@ def _bins_of(x: Any, edges: Any) -> Any:
 
 bins_of = constant(_bins_of, name="bins_of")
 
+
 def _edges_of(x: Any, *rest: Any, bins: int | str, limited: bool) -> Any:
     """NumPy's edges of equal bins; `rest` is the two limits, if `limited`, and the weights, if any."""
     limits, weights = (rest[:2], rest[2:]) if limited else (None, rest)

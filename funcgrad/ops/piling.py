@@ -15,7 +15,7 @@ Shapes = tuple[tuple[int, ...], ...]
 
 
 def _pile(*xs: Any) -> Any:
-    if any([isinstance(x, np.ndarray) for x in xs]):
+    if any(isinstance(x, np.ndarray) for x in xs):
         return np.concatenate([x.reshape(-1) if isinstance(x, np.ndarray) else np.reshape(x, 1) for x in xs])
     return np.array(xs)
 

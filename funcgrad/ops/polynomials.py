@@ -39,9 +39,7 @@ def _roots_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Va
 roots = differentiable("roots", lambda p: np.roots(p), _roots_tangent)
 """In NumPy's order. At a double root the slope is infinite."""
 
-closed_under_conjugation = constant(
-    lambda x: bool(np.all(np.sort(x) == np.sort(np.conjugate(x)))), name="closed_under_conjugation"
-)
+closed_under_conjugation = constant(lambda x: bool(np.all(np.sort(x) == np.sort(np.conjugate(x)))), name="closed_under_conjugation")
 
 
 # ---- the x of least |A x - b|, that is x = P b with P the pseudoinverse, whose derivative is in `ops.linalg`

@@ -152,7 +152,7 @@ concatenate: Linear = linear("concatenate", lambda *xs, axis: np.concatenate(xs,
 
 
 def _stack(*xs: Any, axis: int) -> Any:
-    if axis == -1 and not isinstance(xs[0], np.ndarray):
+    if axis == -1 - (xs[0].ndim if type(xs[0]) is np.ndarray else 0):
         try:
             return np.array(xs)
         except ValueError:

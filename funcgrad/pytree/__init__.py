@@ -6,11 +6,22 @@ checks that the tree still has that structure and otherwise gives it back to the
 """
 
 from funcgrad.pytree.compiled import flatten
-from funcgrad.pytree.functions import all, flatten_with_path, leaves, map, map_with_path, reduce, structure, unflatten
+from funcgrad.pytree.functions import (
+    all,
+    broadcast,
+    flatten_with_path,
+    leaves,
+    map,
+    map_with_path,
+    reduce,
+    structure,
+    transpose,
+    unflatten,
+)
 from funcgrad.pytree.registry import register
 from funcgrad.pytree.treedef import LEAF, TreeDef
 
 __all__ = [
-    "LEAF", "TreeDef", "all", "flatten", "flatten_with_path", "leaves", "map", "map_with_path", "reduce", "register", "structure",
-    "unflatten",
+    "LEAF", "TreeDef", "all", "broadcast", "flatten", "flatten_with_path", "leaves", "map", "map_with_path", "reduce", "register",
+    "structure", "transpose", "unflatten",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from funcgrad.pytree.compare import exact, identical
@@ -13,8 +14,12 @@ from funcgrad.pytree.walk import open_node
 _compiled_for = COMPILED.get  # faster: CPython makes a bound method anew where the name is imported
 
 
-def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
+def flatten(tree: Any, is_leaf: Callable[[Any], Any] | None = None) -> tuple[list[Any], TreeDef]:
     """The leaves of a tree, dicts in sorted key order where their keys sort, and its structure.
+
+    Args:
+        tree: containers in containers; what is none is a leaf.
+        is_leaf: asked at each container whether to take it as a leaf.
 
     Raises:
         UnregisteredContainerError: a subclass of a container that is not registered.
@@ -26,14 +31,21 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
     cls = type(tree)
     if cls in LEAVES:
         return [tree], LEAF
+    if is_leaf is not None:
+        return _opened(tree, is_leaf)
     key = (cls, *tree) if cls is dict else (cls, *map(type, tree)) if cls is tuple else (cls, len(tree)) if cls is list else cls
     for compiled in _compiled_for(key, ()):
         result = compiled(tree)
         if result is not None:
             return result
-    found: list[Any] = []
-    treedef = open_node(tree, found, None)
+    found, treedef = _opened(tree)
     return found, _remember(key, treedef)
+
+
+def _opened(tree: Any, is_leaf: Callable[[Any], Any] | None = None) -> tuple[list[Any], TreeDef]:
+    found: list[Any] = []
+    treedef = open_node(tree, found, None, is_leaf)
+    return found, treedef
 
 
 def _remember(key: Any, treedef: TreeDef) -> TreeDef:

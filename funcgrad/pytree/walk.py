@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from funcgrad.errors import CyclicTreeError, DeepTreeError, UnsetFieldError
@@ -18,8 +19,11 @@ _kind_of = KINDS.get  # faster: CPython makes a bound method anew where the name
 Trail = tuple[Any, Kind, Any, Any] | None  # the way here: (trail of the parent, its kind, key, parent)
 
 
-def open_node(tree: Any, found: list[Any], trail: Trail) -> TreeDef:
+def open_node(tree: Any, found: list[Any], trail: Trail, is_leaf: Callable[[Any], Any] | None = None) -> TreeDef:
     """The treedef of a tree; its leaves are appended to `found`."""
+    if is_leaf is not None and is_leaf(tree):
+        found.append(tree)
+        return LEAF
     kind = _kind_of(type(tree)) or classify(type(tree), functools.partial(_path, trail))
     if kind is None:
         found.append(tree)
@@ -37,7 +41,7 @@ def open_node(tree: Any, found: list[Any], trail: Trail) -> TreeDef:
             found.append(child)
             treedefs.append(LEAF)
         else:
-            treedefs.append(open_node(child, found, (trail, kind, key, tree)))
+            treedefs.append(open_node(child, found, (trail, kind, key, tree), is_leaf))
     return TreeDef(kind, keys, order, static, tuple(treedefs))
 
 

@@ -2,67 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import re
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy.dispatch import FUNCTIONS, METHODS, UFUNCS, name_of
-from funcgrad.ops.kinds import BY_UFUNC, Constant
-from tests.ops.cases import CASES
+from funcgrad.numpy.dispatch import FUNCTIONS, METHODS, name_of
+from funcgrad.numpy.parity import PARITY
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "numpy.md"
 BLOCK = re.compile(r"(<!-- begin (?P<name>[\w-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 _DISPATCHER = type(np.sum)
-
-FLAT = (
-    "argmax argmin nanargmax nanargmin argsort argpartition lexsort searchsorted digitize argwhere nonzero flatnonzero "
-    "unique_counts unique_inverse matrix_rank fix isneginf isposinf isin"
-).split()
-"""What is flat, though a test case goes on to compute something that is not."""
-
-
-def is_flat(f: Callable[..., Any]) -> bool:
-    """Whether nothing that `f` gives has a derivative: no test case of it has one."""
-    cases = [case for case in CASES if f in case.covers]
-    return f.__name__ in FLAT or (bool(cases) and not any(case.smooth for case in cases))
-
-
-def is_refused(f: Callable[..., Any]) -> bool:
-    return getattr(FUNCTIONS[f], "__name__", "") == "refuse"
-
-
-def topic_of(f: Callable[..., Any]) -> str:
-    """The caption of the module that implements `f`."""
-    implementation: Any = FUNCTIONS[f]
-    while isinstance(implementation, functools.partial):
-        implementation = implementation.func
-    caption = sys.modules[implementation.__module__].__doc__ or ""
-    return re.split(r"[:;(\n]|\.(?!\w)", caption)[0].strip().replace("`", "")
-
-
-def differentiable() -> str:
-    topics: dict[str, list[str]] = {}
-    for f in FUNCTIONS:
-        if not is_flat(f) and not is_refused(f):
-            topics.setdefault(topic_of(f), []).append(name_of(f))
-    return "".join(f"- *{topic}*: {listed(topics[topic])}.\n" for topic in sorted(topics))
-
-
-def ufuncs() -> str:
-    return sentence(name_of(u) for u in [*BY_UFUNC, *UFUNCS] if not is_constant(u))
-
-
-def flat_ufuncs() -> str:
-    return sentence(name_of(u) for u in BY_UFUNC if is_constant(u))
-
-
-def is_constant(u: np.ufunc) -> bool:
-    return type(BY_UFUNC.get(u)) is Constant
 
 
 def methods() -> str:
@@ -72,17 +24,23 @@ def methods() -> str:
     return "".join(f"- `{method}` of {listed(kinds[method])}.\n" for method in sorted(kinds))
 
 
-def flat() -> str:
-    return sentence(name_of(f) for f in FUNCTIONS if is_flat(f) and not is_refused(f))
+def dispatched(*modules: Any) -> set[Any]:
+    """The functions of these modules that ask their arguments."""
+    return {f for module in modules for f in map(module.__dict__.get, dir(module)) if type(f) is _DISPATCHER}
 
 
-def refused() -> str:
-    return sentence(name_of(f) for f in FUNCTIONS if is_refused(f))
+def linalg() -> str:
+    return sentence(name_of(f) for f in dispatched(np.linalg) if f in FUNCTIONS)
 
 
 def missing() -> str:
-    found = [getattr(module, name) for module in (np, np.linalg, np.fft) for name in dir(module)]
-    return sentence({name_of(f) for f in found if type(f) is _DISPATCHER and f not in FUNCTIONS})
+    return sentence(name_of(f) for f in dispatched(np.linalg, np.fft) if f not in FUNCTIONS)
+
+
+def callables() -> str:
+    """The same with every NumPy: it is made of our data alone."""
+    rows = [f"| `np.{name}` | {state.kind} | {state.note.replace('|', chr(92) + '|')} |" for name, state in PARITY.items()]
+    return "\n".join(["", "| callable | state | |", "|---|---|---|", *rows, "", ""])
 
 
 def listed(names: Iterable[str]) -> str:
@@ -94,13 +52,10 @@ def sentence(names: Iterable[str]) -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "differentiable": differentiable,
-    "ufuncs": ufuncs,
-    "flat-ufuncs": flat_ufuncs,
     "methods": methods,
-    "flat": flat,
-    "refused": refused,
+    "linalg": linalg,
     "missing": missing,
+    "callables": callables,
 }
 
 

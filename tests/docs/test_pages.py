@@ -17,9 +17,9 @@ from tests.docs.test_examples import PAGES, ROOT, name_of
 NAME = re.compile(r"`np\.([\w.]+)`")
 
 
-def blocks(text: str) -> dict[str, set[str]]:
-    """The NumPy names in each generated list."""
-    return {m["name"]: set(NAME.findall(m["body"])) for m in BLOCK.finditer(text)}
+def blocks(text: str) -> dict[str, str]:
+    """The generated lists."""
+    return {m["name"]: m["body"] for m in BLOCK.finditer(text)}
 
 
 def exists(name: str) -> bool:
@@ -34,10 +34,11 @@ def test_numpy_page() -> None:
     text = PAGE.read_text(encoding="utf-8")
     here, now = blocks(text), blocks(renewed(text))
     assert here.keys() == BLOCKS.keys()
-    if all(exists(name) for names in here.values() for name in names):
-        assert renewed(text) == text, "the tables changed: run `python -m tests.docs.numpy_page`"
-    for block, names in here.items():
-        assert {name for name in names if exists(name)} <= now[block]
+    for block, body in here.items():
+        names = set(NAME.findall(body))
+        if block == "callables" or all(map(exists, names)):
+            assert body == now[block], "the tables changed: run `python -m tests.docs.numpy_page`"
+        assert {name for name in names if exists(name)} <= set(NAME.findall(now[block]))
 
 
 def test_every_error_has_an_entry() -> None:

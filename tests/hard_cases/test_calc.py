@@ -59,3 +59,18 @@ def test_a_table_looked_up_by_hand() -> None:
     x = np.array([0.5, 2.75])
     close(gradient(lambda x: linear(x, lambda x: np.searchsorted(knots, x) - 1), x), [2.0, -1.0])
     close(gradient(lambda x: linear(x, lambda x: np.digitize(x, knots) - 1), x), [2.0, -1.0])
+
+
+def test_convolutions() -> None:
+    """In all modes, with a kernel longer than the signal too; a correlation is not a convolution."""
+    for mode in ("full", "same", "valid"):
+        check_grads(lambda x, k, m=mode: np.convolve(x, k, m), (numbers(5), numbers(4, seed=1)))
+        check_grads(lambda x, k, m=mode: np.correlate(x, k, m), (numbers(3), numbers(4, seed=1)))
+    w = np.array([1.0, 10.0, 100.0, 1000.0])
+    close(gradient(lambda k: np.convolve(np.array([1.0, 2.0, 3.0]), k) @ w, np.ones(2)), [321.0, 3210.0])
+
+
+def test_polyval() -> None:
+    """The powers of x in the coefficients, the derived polynomial in x."""
+    p = np.array([2.0, -1.0, 5.0])
+    close(gradient(lambda p, x: np.polyval(p, x), p, 3.0, argnums=(0, 1)), (np.array([9.0, 3.0, 1.0]), 11.0))

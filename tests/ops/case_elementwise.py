@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+import funcgrad as fg
 from funcgrad.ops.elementwise import meet, scale
+from funcgrad.ops.kinds import PRIMITIVES
 from tests.ops.kit import arr, case
 
 # ---- one operand: any real number, or an interval
@@ -52,6 +54,11 @@ case(np.power, lambda x: x**2 + x**1 + x**0 + x**-1 + x**2.5, arr(4, low=0.3, hi
 case(np.power, lambda y: np.power(np.array([2, 3, 1]), y), arr(3), name="power-of-ints")
 case(np.float_power, np.float_power, arr(3, 1, low=0.3, high=2.5), arr(4, seed=1), complex=True)
 case(np.float_power, lambda x: np.float_power(x, 2), arr(4), name="float_power-number")
+case(np.power, lambda y: np.power(np.float16(1.7), y) + np.power(np.float32(1.7), y), arr(3), name="power-of-narrow-base", float32=False)
+case(np.power, lambda x: x ** np.array([0.1, 0.7], np.float16), arr(2, low=0.3), name="power-narrow-exponent", float32=False)
+case(np.power, lambda x: x ** np.array([0, 1, 200], np.uint8), arr(3, low=0.9, high=1.1), name="power-unsigned-exponent", float32=False)
+case(np.power, lambda y: 0**y + np.power(np.array([0.0, 2.0]), y), arr(2, low=0.4), name="power-of-zero")
+case(np.add, lambda x: np.add(x, np.ones(3), casting="no"), arr(3), name="add-casting", float32=False)
 
 case(np.remainder, np.remainder, arr(3, 1, low=-8, high=8), np.array([1.7, -2.3, 3.1]))
 case(np.fmod, np.fmod, arr(3, 1, low=-8, high=8), np.array([1.7, -2.3, 3.1]))
@@ -106,3 +113,4 @@ case(np.isnat, lambda x: np.isnat(np.array(["2020", "NaT"], "M8[D]")) * 1.0 * np
 case(np.sign, np.sign, np.array([3 - 4j, -1 + 0.5j, 2j]), name="sign-complex")
 case(np.rint, np.rint, np.array([3.2 - 4.1j, -1.3 + 0.7j]), name="rint-complex", smooth=False)
 case(np.less, lambda x: np.where(np.less(x, 0.5, dtype=bool), 1.0, 2.0), arr(4), name="less-dtype", smooth=False)
+case(PRIMITIVES["stop_gradient"], lambda x: (fg.stop_gradient(x) * 1.0, fg.stop_gradient({"k": [x]})), arr(3, 4), smooth=False)

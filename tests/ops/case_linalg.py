@@ -97,6 +97,8 @@ case(L.norm, L.norm, np.zeros(0), name="norm-empty")
 case(L.norm, lambda x: L.norm(x, np.inf) + L.norm(x, 1), np.zeros(0), name="norm-empty-inf")
 case(L.norm, lambda x: L.norm(x, 4), np.array([0.0, 3.0, 4.0]), name="norm-4-one-zero", tol=1e-14, why=SUMS)
 case(L.norm, lambda x: L.norm(x) ** 2, np.array([1e-3, 0.0, 0.0]), name="norm-squared")
+for _ord in [0.5, 1.5, 2.5]:  # at 0 the slopes of an element are 0, of every order
+    case(L.norm, lambda x, p=_ord: L.norm(np.where([True, False, True], x, 0.0), p), arr(3), name=f"norm-{_ord}-zero", tol=1e-14, why=SUMS)
 case(L.norm, lambda x: L.norm(x, keepdims=True), arr(2, 3, 4))
 case(L.norm, L.norm, arr())
 for _ord in [1, 2, 3, np.inf]:

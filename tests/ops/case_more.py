@@ -156,6 +156,7 @@ case(np.intersect1d, lambda a: np.intersect1d(a, a, assume_unique=True, return_i
 case(np.isin, lambda x: np.isin(x, [1, 2]), _A.reshape(1, 5), smooth=False)
 case(np.isin, lambda x, y: np.isin(x, y, invert=True), _A, _B, smooth=False)
 
+
 def _quietly(f, *args, **kwargs):
     """Calls what a NumPy version deprecates."""
     with warnings.catch_warnings():
@@ -163,15 +164,19 @@ def _quietly(f, *args, **kwargs):
         return f(*args, **kwargs)
 
 
-if hasattr(np, "in1d"):
-    case(np.in1d, lambda x: _quietly(np.in1d, x, [1, 2]), _A.reshape(1, 5), smooth=False)
-if hasattr(np, "trapz"):
-    case(np.trapz, lambda x: _quietly(np.trapz, x, dx=0.5), arr(4))
+for _name, _more in (("in1d", {"smooth": False}), ("trapz", {}), ("row_stack", {})):  # which newer versions lack, or warn of
+    if hasattr(np, _name):
+        _old = getattr(np, _name)
+        case(_old, lambda x, f=_old: _quietly(f, x, x * x), arr(3), **_more)
 
 # ---- functions applied to pieces
 
 case(np.piecewise, lambda x: np.piecewise(x, [x < 0, x > 1], [lambda t: -t * t, lambda t: t * 3, 5]), arr(6))
-case(np.piecewise, lambda x: np.piecewise(x, [x < 0, x >= 0], [lambda t, k, *, m: np.sin(k * t), lambda t, k, *, m: k * t + m], 2.0, m=1.0), arr(2, 3))
+case(
+    np.piecewise,
+    lambda x: np.piecewise(x, [x < 0, x >= 0], [lambda t, k, *, m: np.sin(k * t), lambda t, k, *, m: k * t + m], 2.0, m=1.0),
+    arr(2, 3),
+)
 case(np.piecewise, lambda x: np.piecewise(x, x < 0, [np.exp, np.cos]), arr(5))
 case(np.piecewise, lambda x: np.piecewise(x, [x > -9, x > 0], [np.sin, np.cos]), arr(5))
 case(np.piecewise, lambda x: np.piecewise(x, x > 0, [np.sin, np.cos]), np.float64(0.5))
@@ -197,3 +202,39 @@ case(np.isneginf, lambda x: np.isneginf(x), arr(2, 3), smooth=False)
 case(np.fix, lambda x: np.fix(x), arr(2, 3), smooth=False)
 case(np.fix, lambda x: np.fix(x), _EDGES, values_only=True)
 case(np.einsum_path, lambda x: len(np.einsum_path("ij,jk,k", x, x, x[0])[0]), arr(3, 3), smooth=False)
+
+# ---- positions, and integers made of them
+
+_ROWS = arr(3, 4)
+case(np.argsort, lambda x: np.argsort(x, axis=0), _ROWS, smooth=False)
+case(np.argpartition, lambda x: np.argpartition(x, 2), _ROWS, smooth=False)
+case(np.argwhere, lambda x: np.argwhere(x > 0), _ROWS, smooth=False)
+case(np.argwhere, lambda x: np.argwhere(x), _ROWS, smooth=False)
+case(np.nonzero, lambda x: np.nonzero(x), _ROWS, smooth=False)
+case(np.flatnonzero, lambda x: np.flatnonzero(x), _ROWS, smooth=False)
+case(np.digitize, lambda x: np.digitize(x, [-1, 0, 1]), _ROWS, smooth=False)
+case(np.lexsort, lambda x: np.lexsort((x[0], x[1])), _ROWS, smooth=False)
+case(np.searchsorted, lambda x: np.searchsorted([-1, 0, 1], x), _ROWS, smooth=False)
+case(np.ix_, lambda x: x[np.ix_([0, 2], np.argsort(x[0]))], _ROWS)
+case(np.ix_, lambda x: np.ix_(x[:, 0] > 0, np.argsort(x[0])), _ROWS, smooth=False)
+case(np.unravel_index, lambda x: x[np.unravel_index(np.argmax(x), x.shape)], _ROWS)
+case(np.unravel_index, lambda x: np.unravel_index(np.argmax(x), x.shape), _ROWS, smooth=False)
+case(np.ravel_multi_index, lambda x: np.ravel_multi_index(np.nonzero(x > 0), x.shape), _ROWS, smooth=False)
+case(np.packbits, lambda x: np.packbits(x > 0, axis=1), _ROWS, smooth=False)
+case(np.unpackbits, lambda x: np.unpackbits(np.packbits(x > 0)), _ROWS, smooth=False)
+
+# ---- what NumPy makes object arrays of: element by element, and one traced array again in the next function
+
+for _make in (np.array, np.asarray, np.asanyarray, np.asarray_chkfinite, np.ascontiguousarray, np.asfortranarray, np.require):
+    case(_make, lambda x, make=_make: np.multiply(make(x), 2.0), arr(2, 3))
+    case(_make, lambda x, make=_make: np.multiply(make([x[0, 0], x[0, 1] ** 2]), 2.0), arr(2, 3))
+case(np.full, lambda v: np.multiply(np.full((2, 3), v), 2.0), np.float64(0.7))
+case(np.fromfunction, lambda v: np.fromfunction(lambda i, j: v * i + j, (2, 3)), np.float64(0.7), float32=False)
+case(np.kaiser, lambda b: np.kaiser(5, b), np.float64(3.0), float32=False)
+case(np.frompyfunc, lambda x: np.multiply(np.frompyfunc(lambda t: t * np.sin(t), 1, 1)(x), 1.0).astype(float), arr(2, 3), float32=False)
+case(np.frompyfunc, lambda x: np.frompyfunc(lambda t: t * np.sin(t), 1, 1)(x), np.float64(0.3), float32=False)
+case(np.frompyfunc, lambda x, y: np.frompyfunc(lambda t, u: (t * u, t), 2, 2)(x, y)[0].astype(float), arr(2, 3), arr(3), float32=False)
+case(np.vectorize, lambda x: np.multiply(np.vectorize(lambda t: t * np.sin(t))(x), 1.0), arr(2, 3), float32=False)
+case(np.concatenate, lambda x: np.r_[x, 5.0, x[0]], arr(3), name="r_", float32=False)
+case(np.concatenate, lambda x: np.r_["0,2", x, x * x], arr(3), name="r_-rows")
+case(np.concatenate, lambda x: np.c_[x, x * x], arr(3), name="c_")

@@ -55,6 +55,7 @@ for _f in (np.sum, np.prod, np.max, np.min):
     case(_f, lambda x, i, _f=_f: _f(x, axis=1, initial=i[0]), arr(3, 4), np.array([0.7]), name=f"{_n}-initial", **ROUNDING)
     case(_f, lambda x, _f=_f: _f(x, axis=0, where=MASK, initial=0.7, keepdims=True), arr(3, 4), name=f"{_n}-where", **ROUNDING)
     case(_f, lambda x, i, _f=_f: _f(x, axis=1, initial=i[0]), arr(3, 0), np.array([0.7]), name=f"{_n}-initial-empty", **ROUNDING)
+    case(_f, lambda x, _f=_f: _f(x, initial=1), arr(3, 0), name=f"{_n}-initial-of-nothing", smooth=False)
 for _f in (np.sum, np.prod, np.mean, np.var, np.std):
     case(_f, lambda x, _f=_f: _f(x, axis=1, where=MASK), arr(3, 4), name=f"{_f.__name__}-where-rows", complex=True, **ROUNDING)
     case(_f, lambda x, _f=_f: _f(x, where=[True, False, True, True]), arr(3, 4), name=f"{_f.__name__}-where-list", **ROUNDING)
@@ -76,6 +77,9 @@ for _f in (np.var, np.std, np.nanvar, np.nanstd):
     case(_f, lambda x, _f=_f: _f(x, axis=1, mean=np.mean(x, axis=1, keepdims=True), keepdims=True), arr(3, 4), name=f"{_n}-mean")
     case(_f, lambda x, m, _f=_f: _f(x, axis=1, mean=m, where=MASK), arr(3, 4), arr(3, 1, seed=1), name=f"{_n}-mean-where", **ROUNDING)
 case(np.var, np.var, np.full(3, 1.5), name="var-constant")
+for _f in (np.var, np.std, np.nanvar, np.nanstd):
+    for _d in (np.longdouble, complex):
+        case(_f, lambda x, _f=_f, _d=_d: _f(x, axis=0, dtype=_d), arr(3, 4), name=f"{_f.__name__}-dtype-{np.dtype(_d)}", float32=False)
 
 # ---- weighted means
 

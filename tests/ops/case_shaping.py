@@ -343,3 +343,16 @@ flat(
     lambda x: (refused(lambda: np.putmask(x, x > 0, 1.0), x), refused(lambda: np.fill_diagonal(x, 1.0), x)),
     MATRIX,
 )
+flat(np.put_along_axis, lambda x: refused(lambda: np.put_along_axis(x, np.zeros((3, 1), int), 1.0, 1), x), MATRIX)
+flat(np.put, lambda x: refused(lambda: np.add.at(np.zeros(5), [0], x[0]), x), VECTOR, name="add.at")
+for name, args in [("sort", ()), ("partition", (1,)), ("fill", (1.0,)), ("put", ([0], 1.0)), ("resize", (3,))]:
+    flat(np.put, lambda x, name=name, args=args: refused(lambda: getattr(x, name)(*args), x), VECTOR, name=f"method-{name}")
+
+# ---- methods with a signature of their own, and 0-d operands
+
+both(np.compress, lambda x: (x.compress([True, False, True]), x.compress([False, True, True], axis=0)), arr(3, 2))
+both(np.transpose, lambda x: (x.transpose(0), np.transpose(x, 0)), VECTOR)
+both(np.copy, lambda x: (x.copy(), x.flat[2], x.astype(complex, casting="safe"), x.reshape(5, 1)), VECTOR)
+both(np.copy, lambda x: (x.copy(), x.repeat(2, 0), np.tile(x, ()), np.pad(x, 1), np.pad(x, 1, "mean"), np.flip(x)), NUMBER)
+case(np.broadcast_arrays, lambda x: (np.broadcast_arrays(x, 1.5), np.select([True], [x], 2), np.where(True, x, 1)), NUMBER)
+flat(np.imag, lambda x: (np.imag(x), x.imag, np.iscomplex(x)), NUMBER)

@@ -1,6 +1,15 @@
 """One line per primitive and per NumPy function: inputs that exercise it. Gathered from one table per topic."""
 
-from tests.ops import case_contraction, case_elementwise, case_indexing, case_linalg, case_more, case_ordering, case_reductions, case_shaping
+from tests.ops import (
+    case_contraction,
+    case_elementwise,
+    case_indexing,
+    case_linalg,
+    case_more,
+    case_ordering,
+    case_reductions,
+    case_shaping,
+)
 from tests.ops.kit import CASES
 
 __all__ = ["CASES"]

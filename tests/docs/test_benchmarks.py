@@ -1,0 +1,52 @@
+"""The derivatives that the benchmarks are measured against are right, and funcgrad gives the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "docs" / "benchmarks"
+
+
+def load(name: str, file: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / file)
+    assert spec
+    assert spec.loader
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+TASKS: dict[str, Any] = load("benchmark_tasks", "tasks/__init__.py").TASKS
+libraries = load("benchmark_libraries", "libraries.py")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_by_hand(name: str) -> None:
+    """Values and derivatives by hand are those of funcgrad, at small sizes."""
+    task = TASKS[name]
+    params, constants = task.inputs(np.random.default_rng(1), task.tiny)
+    found = libraries.funcgrad(task, params, constants)()
+    assert libraries.distance(found, task.by_hand(*params, *constants)) < 1e-10
+
+
+def test_enough() -> None:
+    """At least 15 tasks, with names of their own."""
+    assert len(TASKS) >= 15
+
+
+def test_runner() -> None:
+    """`run.py` runs as the page says, and gives a row with times."""
+    done = subprocess.run(
+        [sys.executable, BENCHMARKS / "run.py", "--tasks", "scalar"], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert not done.returncode, done.stderr
+    assert done.stdout.startswith("| `scalar` |")
+    assert " µs" in done.stdout

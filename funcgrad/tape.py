@@ -21,7 +21,8 @@ from funcgrad.ops.shaping import cast
 from funcgrad.tensor import Tensor, summary, user_frame
 from funcgrad.transforms import doors
 from funcgrad.transforms.derivatives import pull_back
-from funcgrad.transforms.linearize import Linearize, LinTracer, Node, discover
+from funcgrad.transforms.linearize import Linearize, LinTracer
+from funcgrad.transforms.walk import Node, discover
 
 Id = tuple[str, int]
 """A random token of the process and a count: unique across pickles."""

@@ -221,8 +221,8 @@ class Tensor(Frozen):
     __rshift__, __rrshift__ = _binary(np.right_shift)
     __lt__, __gt__ = _binary(np.less)
     __le__, __ge__ = _binary(np.less_equal)
-    __eq__, _ = _binary(np.equal)  # type: ignore[assignment]
-    __ne__, _ = _binary(np.not_equal)  # type: ignore[assignment]
+    __eq__, _ = _binary(np.equal)
+    __ne__, _ = _binary(np.not_equal)
     __neg__ = _unary(np.negative)
     __pos__ = _unary(np.positive)
     __abs__ = _unary(np.absolute)
@@ -250,7 +250,7 @@ class Tensor(Frozen):
         dtype = np.dtype(dtype)
         if not np.can_cast(self.dtype, dtype, casting):
             raise TypeError(f"Cannot cast array data from {self.dtype!r} to {dtype!r} according to the rule {casting!r}")
-        return np.astype(self, dtype)
+        return np.astype(self, dtype)  # type: ignore[call-overload]
 
     def compress(self, condition: Any, axis: Any = None) -> Any:
         """As `np.compress` of this array."""
@@ -297,7 +297,7 @@ class Tracer(Tensor, Traced):
 
     __slots__ = ("_dtype", "_main", "_shape", "_value")
     # Born by `T(); t._x = …`, which is what a hot path can afford: nothing of Python's runs in between.
-    __init__ = object.__init__  # type: ignore[assignment]
+    __init__ = object.__init__
     __setattr__ = object.__setattr__
     __delattr__ = object.__delattr__
 

@@ -346,7 +346,7 @@ def test_it_can_be_looked_at() -> None:
 
 def count_of(x: Any) -> int:
     """How many nodes lead to a traced value."""
-    from funcgrad.transforms.linearize import discover
+    from funcgrad.transforms.walk import discover
 
     return len(discover([x._node]))
 

@@ -12,7 +12,7 @@ import funcgrad as fg
 from funcgrad.core import Label, bind
 from funcgrad.ops import elementwise as ops
 from funcgrad.transforms.forward import PUSH, TABLE, Forward, ForwardTracer
-from funcgrad.transforms.linearize import GROW
+from funcgrad.transforms.nodes import GROW
 from tests.laws.paths import PATHS
 
 LABEL = Label("jvp", "f", "here.py", 1)

@@ -1,6 +1,6 @@
 """Times gradients by hand, by autograd, by MyGrad and by funcgrad on the same tasks, and writes results.md beside this file.
 
-    python docs/benchmarks/run.py                          # everything, about ten minutes
+    python docs/benchmarks/run.py                          # everything, about three minutes
     python docs/benchmarks/run.py --tasks readme,network   # prints these, and writes nothing
 
 Wants `pip install autograd mygrad`; a library that is not there is left out. Every library and task has a process of its own
@@ -88,8 +88,8 @@ def row(task: str, workers: dict[str, Worker]) -> str:
     """One line of the table; the fastest library is bold, and its last column compares funcgrad with the work by hand."""
     fastest = min((w.time, name) for name, w in workers.items() if name != "numpy")[1]
     cells = [f"**{w.text()}**" if name == fastest else w.text() for name, w in workers.items()]
-    ratio = f"{workers['funcgrad'].time / workers['numpy'].time:.2g} ×"
-    return f"| `{task}` | {TASKS[task].what} | {' | '.join(cells)} | {ratio} |"
+    ratio = workers["funcgrad"].time / workers["numpy"].time
+    return f"| `{task}` | {TASKS[task].what} | {' | '.join(cells)} | {ratio:,.{0 if ratio >= 10 else 2}f} × |"
 
 
 def machine() -> str:
@@ -98,6 +98,10 @@ def machine() -> str:
     if cpuinfo.exists():
         model = next((line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line), model)
     return f"{model}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def load() -> float:
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
 
 
 def page(rows: list[str], notes: list[str], names: list[str], loads: tuple[float, float]) -> str:
@@ -137,8 +141,8 @@ def main() -> None:
     parser.add_argument("--tasks", help="names, with commas between them")
     only = parser.parse_args().tasks
     names = [name for name in LIBRARIES if importlib.util.find_spec(name)]
-    core = max(os.sched_getaffinity(0))
-    before, rows, notes = os.getloadavg()[0], [], []
+    core = max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    before, rows, notes = load(), [], []
     for task in only.split(",") if only else TASKS:
         workers = measured(task, names, core)
         rows.append(row(task, workers))
@@ -146,7 +150,7 @@ def main() -> None:
         notes += [f"- `{task}`, {TITLES[name]}: {w.problem}." for name, w in workers.items() if w.problem]
     print(*notes, sep="\n")
     if not only:
-        (HERE / "results.md").write_text(page(rows, notes, names, (before, os.getloadavg()[0])), encoding="utf-8")
+        (HERE / "results.md").write_text(page(rows, notes, names, (before, load())), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ ALLOWED = 1e-8
 
 
 def main(library: str, name: str, core: int) -> None:
-    os.sched_setaffinity(0, {core})
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
     task = TASKS[name]
     params, constants = task.inputs(np.random.default_rng(0), task.size)
     try:

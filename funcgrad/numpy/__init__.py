@@ -15,6 +15,7 @@ from funcgrad.numpy import (
     einsum,
     families,
     fitting,
+    gufuncs,
     histograms,
     indexing,
     inspection,
@@ -33,6 +34,7 @@ from funcgrad.numpy import (
     repeating,
     sets,
     shaping,
+    splitting,
     statistics,
     ufuncs,
 )
@@ -52,6 +54,7 @@ __all__ = [
     "einsum",
     "families",
     "fitting",
+    "gufuncs",
     "histograms",
     "indexing",
     "inspection",
@@ -70,6 +73,7 @@ __all__ = [
     "repeating",
     "sets",
     "shaping",
+    "splitting",
     "statistics",
     "ufuncs",
 ]

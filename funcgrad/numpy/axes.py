@@ -41,7 +41,7 @@ def transpose(a: Any, axes: Any = None) -> Value:
         return dummy(shape_of(a)).transpose(axes)  # raises NumPy's sentence
 
 
-@implements(np.matrix_transpose)
+@implements(np.matrix_transpose, np.linalg.matrix_transpose)
 def matrix_transpose(x: Any, /) -> Value:
     x = array(x)
     n = len(shape_of(x))

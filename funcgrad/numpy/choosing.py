@@ -11,6 +11,7 @@ from funcgrad import errors
 from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
+from funcgrad.numpy.statistics import in_dtype
 from funcgrad.ops import elementwise as ops
 from funcgrad.ops.indexing import nonzero, scalar
 from funcgrad.ops.kinds import constant
@@ -50,16 +51,12 @@ def clip(
         raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
     if where is not True:
         raise errors.WhereArgumentError("np.clip")
-    x = _in_dtype(a, dtype)
+    x = in_dtype(a, dtype)
     if a_min is None and a_max is None:
         return ops.positive(x)
     if a_min is not None:
-        x = ops.maximum(x, _in_dtype(a_min, dtype))
-    return x if a_max is None else ops.minimum(x, _in_dtype(a_max, dtype))
-
-
-def _in_dtype(x: Any, dtype: Any) -> Value:
-    return array(x) if dtype is None else cast(array(x), np.dtype(dtype))
+        x = ops.maximum(x, in_dtype(a_min, dtype))
+    return x if a_max is None else ops.minimum(x, in_dtype(a_max, dtype))
 
 
 def _common(values: list[Value]) -> np.dtype[Any]:

@@ -1,8 +1,8 @@
-"""Products and sums over shared axes: dot, matmul, tensordot and their kin (einsum has its own file)."""
+"""Products and sums over shared axes: dot, tensordot and their kin (matmul and einsum have their own files)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from funcgrad.core import Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array
-from funcgrad.numpy.dispatch import UFUNCS, implements
+from funcgrad.numpy.dispatch import implements
+from funcgrad.numpy.indexing import flat
 from funcgrad.ops import contraction as ops
 from funcgrad.ops.elementwise import conjugate
 from funcgrad.ops.shaping import broadcast_to, embed, reshape, transpose, window
@@ -26,12 +27,6 @@ def conj(x: Value) -> Value:
     return conjugate(x) if dtype_of(x).kind == "c" else x
 
 
-def flat(x: Value) -> Value:
-    """All elements along one axis."""
-    shape = shape_of(x)
-    return x if len(shape) == 1 else reshape(x, shape=(int(np.prod(shape, dtype=int)),))
-
-
 def moved(x: Value, source: int, target: int, name: str) -> Value:
     """`x` with one axis moved; raises NumPy's AxisError."""
     n = len(shape_of(x))
@@ -41,6 +36,12 @@ def moved(x: Value, source: int, target: int, name: str) -> Value:
     order = [i for i in range(-n, 0) if i != source - n]
     order.insert(target, source - n)
     return transpose(x, axes=tuple(order))
+
+
+def without(x: Value, axis: int) -> Value:
+    """`x` less one axis of length 1."""
+    shape = shape_of(x)
+    return reshape(x, shape=shape[:axis] + shape[len(shape) + axis + 1 :])
 
 
 # ---- dot and its kin
@@ -105,75 +106,6 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Value:
     return out if shape_of(out) else broadcast_to(out, shape=())  # NumPy gives a 0-d array
 
 
-# ---- the generalised ufuncs: matmul, vecdot, matvec, vecmat
-
-
-def _with_axes(product: Callable[[Value, Value], Value], cores: tuple[int, int, int]) -> Callable[..., Value]:
-    """A product over the last axes with NumPy's `axes=`; `cores` counts the core axes of the operands and of the output."""
-
-    def function(x: Any, y: Any, /, axes: Sequence[Any] | None = None, axis: int | None = None, keepdims: bool = False) -> Value:
-        x, y = operand(x), operand(y)
-        if axes is None and axis is None and not keepdims:
-            return product(x, y)
-        if (axis is not None or keepdims) and cores != (1, 1, 0):
-            raise TypeError("axis and keepdims are for products of two vectors, as np.vecdot")
-        given = [a if isinstance(a, tuple) else (a,) for a in (axes or [-1 if axis is None else axis] * 2)]
-        if len(given) == 2:
-            given.append(given[0] if keepdims else ())
-        if [len(a) for a in given] != [cores[0], cores[1], cores[2] + keepdims]:
-            raise ValueError(f"axes must be three tuples, of {cores[0]}, {cores[1]} and {cores[2] + keepdims} axes, got {axes}")
-        out = product(_to_end(x, given[0]), _to_end(y, given[1]))
-        return _from_end(ops.column(out) if keepdims else out, given[2])
-
-    return function
-
-
-def _to_end(x: Value, axes: tuple[int, ...]) -> Value:
-    n = len(shape_of(x))
-    last = [normalize_axis_index(a, n) - n for a in axes]
-    order = (*[i for i in range(-n, 0) if i not in last], *last)
-    return x if order == tuple(range(-n, 0)) else transpose(x, axes=order)
-
-
-def _from_end(x: Value, axes: tuple[int, ...]) -> Value:
-    n = len(shape_of(x))
-    places = [normalize_axis_index(a, n) for a in axes]
-    rest, last = iter(range(-n, -len(places))), dict(zip(places, range(-len(places), 0), strict=True))
-    order = tuple([last[i] if i in last else next(rest) for i in range(n)])
-    return x if order == tuple(range(-n, 0)) else transpose(x, axes=order)
-
-
-def _matvec(x: Value, y: Value) -> Value:
-    return _without(ops.matmul(x, ops.column(y)), -1)
-
-
-def _vecmat(x: Value, y: Value) -> Value:
-    return _without(ops.matmul(ops.row(conj(x)), y), -2)
-
-
-def _without(x: Value, axis: int) -> Value:
-    shape = shape_of(x)
-    return reshape(x, shape=shape[:axis] + shape[len(shape) + axis + 1 :])
-
-
-matmul = _with_axes(ops.matmul, (2, 2, 2))
-vecdot = _with_axes(lambda x, y: ops.vecdot(conj(x), y), (1, 1, 0))
-UFUNCS[np.matmul], UFUNCS[np.vecdot] = matmul, vecdot
-for _name, _product, _cores in (("matvec", _matvec, (2, 1, 1)), ("vecmat", _vecmat, (1, 2, 1))):
-    if hasattr(np, _name):  # since NumPy 2.2
-        UFUNCS[getattr(np, _name)] = _with_axes(_product, _cores)
-
-
-@implements(np.linalg.matmul)
-def linalg_matmul(x1: Any, x2: Any, /) -> Value:
-    return ops.matmul(operand(x1), operand(x2))
-
-
-@implements(np.linalg.vecdot)
-def linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Value:
-    return vecdot(x1, x2, axis=None if axis == -1 else axis)
-
-
 # ---- kron and cross
 
 
@@ -200,7 +132,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     if not {*sizes} <= {2, 3}:
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     out = ops.cross(_in_space(a), _in_space(b))
-    return _without(window(out, axis=-1, start=2, stop=3), -1) if sizes == (2, 2) else moved(out, -1, axisc, "axisc")
+    return without(window(out, axis=-1, start=2, stop=3), -1) if sizes == (2, 2) else moved(out, -1, axisc, "axisc")
 
 
 def _in_space(x: Value) -> Value:

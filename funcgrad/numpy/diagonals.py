@@ -19,8 +19,8 @@ from funcgrad.ops.reductions import sum
 
 def _below(m: Value, k: int) -> Any:
     """Where the k-th diagonal of the last two axes is, and below; a vector stands for a row that repeats."""
-    rows_and_columns = (shape_of(m)[-1:] * 2 + shape_of(m))[-2:]
-    return np.tri(*rows_and_columns, k=k, dtype=bool)
+    rows, columns = (shape_of(m)[-1:] * 2 + shape_of(m))[-2:]
+    return np.tri(rows, columns, k, dtype=bool)
 
 
 @implements(np.tril)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Value, dtype_of, shape_of
-from funcgrad.numpy.contraction import conj, dot, flat, operand
+from funcgrad.numpy.contraction import conj, dot, operand
 from funcgrad.numpy.dispatch import implements
+from funcgrad.numpy.indexing import flat
 from funcgrad.ops import contraction, determinant
 from funcgrad.ops import linalg as ops
 from funcgrad.ops.kinds import constant
@@ -167,14 +168,6 @@ def tensorinv(a: Any, ind: int = 2) -> Value:
 
 
 # ---- NumPy 2's names for stacks of matrices
-
-
-@implements(np.linalg.matrix_transpose)
-def matrix_transpose(x: Any, /) -> Value:
-    x = operand(x)
-    if len(shape_of(x)) < 2:
-        raise ValueError(f"Input array must be at least 2-dimensional, but it is {len(shape_of(x))}")
-    return contraction.swap(x)
 
 
 @implements(np.linalg.diagonal)

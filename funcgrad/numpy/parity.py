@@ -21,11 +21,11 @@ class State:
 
 
 _DIFFERENTIABLE = """
-abs absolute acos acosh add append arccos arccosh arcsin arcsinh arctan arctan2 arctanh array_split asin asinh atan atan2
-atanh atleast_1d atleast_2d atleast_3d average block broadcast_arrays broadcast_to cbrt column_stack compress concat concatenate conj
+abs absolute acos acosh add angle append apply_over_axes arccos arccosh arcsin arcsinh arctan arctan2 arctanh array_split asin asinh atan
+atan2 atanh atleast_1d atleast_2d atleast_3d average block broadcast_arrays broadcast_to cbrt column_stack compress concat concatenate conj
 conjugate convolve copy corrcoef correlate cos cosh cov cross cumprod cumsum cumulative_prod cumulative_sum deg2rad degrees delete diag
 diagflat diagonal diff divide dot dsplit dstack ediff1d einsum exp exp2 expand_dims expm1 extract fabs flip fliplr flipud float_power
-full_like geomspace gradient hsplit hstack hypot i0 imag inner insert interp kron linspace log log10 log1p log2 logaddexp logaddexp2
+geomspace gradient hsplit hstack hypot i0 imag inner insert interp kron linspace log log10 log1p log2 logaddexp logaddexp2
 logspace matmul matrix_transpose matvec mean meshgrid moveaxis multiply nancumprod nancumsum nanmean nanprod nanstd nansum nanvar
 negative outer pad permute_dims polyadd polyder polyint polysub polyval positive pow power prod rad2deg radians ravel real
 real_if_close reciprocal repeat reshape resize roll rollaxis rot90 select sin sinc sinh split sqrt square squeeze stack std subtract sum
@@ -38,9 +38,7 @@ _STABLE = "The permutation is that of a stable sort."
 _LOOP = "NumPy does not ask: it makes an object array of traced numbers, element by element, which our functions take."
 
 _IN_PART = {
-    "angle": "At 0 the slope is 0.",
     "apply_along_axis": "The function is called once per row, in Python.",
-    "apply_over_axes": "",
     "astype": "To floats and complex numbers; to others it is constant.",
     "bincount": "In the weights.",
     "choose": "In the choices.",
@@ -59,7 +57,7 @@ _IN_PART = {
     "nan_to_num": "What is replaced has slope 0.",
     "nextafter": "In the first argument.",
     "piecewise": "Each function sees its piece alone.",
-    "poly": "In the roots. Of a matrix it raises: use `np.linalg.det`.",
+    "poly": "In the roots. Of a matrix it raises: use `np.linalg.det(x * np.eye(n) - a)`.",
     "polydiv": "Quotient and remainder.",
     "polyfit": "In the points and the weights. `full=True` raises: use `np.polyval` for the residuals.",
     "polymul": "Leading zeros are cut off, and so have slope 0.",
@@ -81,7 +79,8 @@ _IN_PART = {
     **dict.fromkeys(("percentile", "quantile", "nanpercentile", "nanquantile"), _STABLE + " The levels are fixed."),
     **dict.fromkeys(("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"), "The values: of equal ones, the first."),
     **dict.fromkeys(("array", "asarray", "asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "require"), _LOOP),
-    "full": "In the value; `np.full_like` is faster. " + _LOOP,
+    "full_like": "In the value, where the array is traced as well.",
+    "full": "In the value. `np.broadcast_to(v, shape)` does the same at once. " + _LOOP,
     "fromfunction": "In what the function closes over.",
     "frompyfunc": "The function is called once per element, in Python, and the result is one traced array.",
     "kaiser": "In `beta`.",

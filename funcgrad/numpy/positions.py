@@ -28,21 +28,12 @@ def _position(op: Callable[..., Value], a: Any, axis: Any, keepdims: Any) -> Val
     return kept(op(a, axis=axes[0]), a, axes, keepdims)
 
 
-@implements(np.argmax)
-def argmax(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
-    return _position(ops.argmax, a, axis, keepdims)
+def _function(op: Callable[..., Value]) -> Callable[..., Value]:
+    def position(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
+        return _position(op, a, axis, keepdims)
+
+    return position
 
 
-@implements(np.argmin)
-def argmin(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
-    return _position(ops.argmin, a, axis, keepdims)
-
-
-@implements(np.nanargmax)
-def nanargmax(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
-    return _position(ops.nanargmax, a, axis, keepdims)
-
-
-@implements(np.nanargmin)
-def nanargmin(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = UNSET) -> Value:
-    return _position(ops.nanargmin, a, axis, keepdims)
+for _f, _op in ((np.argmax, ops.argmax), (np.argmin, ops.argmin), (np.nanargmax, ops.nanargmax), (np.nanargmin, ops.nanargmin)):
+    implements(_f)(_function(_op))

@@ -87,7 +87,8 @@ def var(
     a, ddof = array(a), ddof_of(ddof, correction)
     axes = axes_of(a, axis)
     mask = mask_of(where, a)
-    plain = mask is None and (mean is UNSET or mean is None) and (dtype is None or dtype_of(a).kind == "f" and np.dtype(dtype) == dtype_of(a))
+    own_dtype = dtype is None or (np.dtype(dtype) == dtype_of(a) and dtype_of(a).kind == "f")
+    plain = mask is None and (mean is UNSET or mean is None) and own_dtype
     found = ops.var(a, axis=axes, ddof=ddof) if plain else masked_var(a, mask, axes, ddof, mean, 0.0, dtype)
     return kept(found, a, axes, keepdims)
 

@@ -104,7 +104,7 @@ def _exponents(x: Any, axis: Axes) -> tuple[Any, Any, Any, Any]:
     """
     top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
     ties = x == top
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore"):
         d = x - np.where(np.isinf(top), 0, top)
     if np.isinf(top).any():
         d = np.where(top == np.inf, np.where(ties, 0, -np.inf), d).astype(x.dtype)

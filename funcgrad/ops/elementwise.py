@@ -229,7 +229,9 @@ phase = differentiable("phase", lambda x: np.sign(x), _phase_tangent)
 # ---- choice
 
 
-where: Elementwise = elementwise(lambda c, x, y: np.where(c, x, y), None, lambda t, x: where(x, t, 0), lambda t, x: where(x, 0, t), name="where")
+where: Elementwise = elementwise(
+    lambda c, x, y: np.where(c, x, y), None, lambda t, x: where(x, t, 0), lambda t, x: where(x, 0, t), name="where"
+)
 
 # ---- parts of a number
 

@@ -37,6 +37,9 @@ norm = differentiable("norm", _norm, _norm_tangent, _norm_back)
 """The square root of the sum of squared absolute values."""
 
 flat_power = elementwise(
-    lambda x, y: np.power(x, y), lambda t, out, x, y: t * (y * ratio(out, x)), lambda t, out, x: t * scale(out, log_or_zero(x)), name="flat_power"
+    lambda x, y: np.power(x, y),
+    lambda t, out, x, y: t * (y * ratio(out, x)),
+    lambda t, out, x: t * scale(out, log_or_zero(x)),
+    name="flat_power",
 )
 """`x ** y` with slope 0 in `x` at `x = 0`."""

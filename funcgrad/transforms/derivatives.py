@@ -14,13 +14,15 @@ from funcgrad.ops.elementwise import scale
 from funcgrad.ops.kinds import constant
 from funcgrad.pytree import LEAF, flatten
 from funcgrad.transforms import (
+    composite,  # noqa: F401  fills the tables of Linearize
     doors,
-    shortcuts,  # noqa: F401  fills the tables of Linearize
+    shortcuts,  # noqa: F401  likewise
 )
 from funcgrad.transforms.doors import DOUBLE, SINGLE, Chosen, hold_collector, leave_like, leave_value, older, release_collector
 from funcgrad.transforms.hush import hush, speak
-from funcgrad.transforms.linearize import Linearize, LinTracer, Node, Product, carries, walk
+from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.signatures import Grad, ValueAndGrad, typed
+from funcgrad.transforms.walk import Node, Product, carries, walk
 
 _ndarray, _float64, _vdot = np.ndarray, np.float64, np.vdot
 

@@ -10,8 +10,10 @@ from funcgrad.ops.kinds import Bilinear, Constant, Differentiable, Elementwise, 
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tracer
 from funcgrad.transforms import fused
+from funcgrad.transforms.composite import tangents_of
 from funcgrad.transforms.hush import hush, speak
-from funcgrad.transforms.linearize import _tangents, without_derivative, zero
+from funcgrad.transforms.linearize import without_derivative
+from funcgrad.transforms.nodes import zero
 
 
 class ForwardTracer(Tracer):
@@ -89,7 +91,7 @@ def _push_bilinear(prim: Any, out: Value, values: list[Value], tangents: list[An
 
 
 def _push_composite(prim: Any, out: Any, values: list[Value], tangents: list[Any], params: Any) -> tuple[Any, ...]:
-    return _tangents(prim, out, values, tangents, params)
+    return tangents_of(prim, out, values, tangents, params)
 
 
 PUSH: dict[type, Callable[..., tuple[Any, ...]]] = {

@@ -13,8 +13,8 @@ from funcgrad.ops.shaping import dense, reshape, stack, transpose
 from funcgrad.transforms import doors
 from funcgrad.transforms.derivatives import grad
 from funcgrad.transforms.doors import Chosen
-from funcgrad.transforms.linearize import zero
 from funcgrad.transforms.maps import Linearization, jvp
+from funcgrad.transforms.nodes import zero
 from funcgrad.transforms.signatures import Hvp, Jacobian, Jacrev, typed
 
 

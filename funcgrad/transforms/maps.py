@@ -19,8 +19,10 @@ from funcgrad.transforms import doors
 from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.doors import Chosen
 from funcgrad.transforms.forward import Forward, ForwardTracer
-from funcgrad.transforms.linearize import Linearize, LinTracer, walk, zero
+from funcgrad.transforms.linearize import Linearize, LinTracer
+from funcgrad.transforms.nodes import zero
 from funcgrad.transforms.signatures import Jvp, Linearized, LinearTranspose, T, Vjp, typed
+from funcgrad.transforms.walk import walk
 
 
 def _flat_primals(label: Label, fun: Any, primals: tuple[Any, ...]) -> tuple[list[Any], pytree.TreeDef, Callable[[int], str]]:

@@ -16,7 +16,8 @@ from funcgrad.core import Traced, Value, shape_of, tick
 from funcgrad.numpy import dispatch
 from funcgrad.ops.indexing import scatter_add
 from funcgrad.ops.shaping import dense
-from funcgrad.transforms.linearize import ADDITIVE, TABLE, Cotangents, LinTracer, Node, accumulate
+from funcgrad.transforms.linearize import TABLE, LinTracer
+from funcgrad.transforms.walk import ADDITIVE, Cotangents, Node, accumulate
 
 _BASIC = {int, slice, NoneType, EllipsisType}
 _ndarray = np.ndarray

@@ -39,8 +39,9 @@ def missing() -> str:
 
 def callables() -> str:
     """The same with every NumPy: it is made of our data alone."""
-    rows = [f"| `np.{name}` | {state.kind} | {state.note.replace('|', chr(92) + '|')} |" for name, state in PARITY.items()]
-    return "\n".join(["", "| callable | state | |", "|---|---|---|", *rows, "", ""])
+    notes = {name: state.note.replace("|", r"\|") for name, state in PARITY.items()}
+    rows = [f"| `np.{name}` | {state.kind} | {notes[name]} |".replace("  ", " ") for name, state in PARITY.items()]
+    return "\n".join(["", "| callable | state | note |", "|---|---|---|", *rows, "", ""])
 
 
 def listed(names: Iterable[str]) -> str:

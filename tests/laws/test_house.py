@@ -19,7 +19,8 @@ from funcgrad.core import Primitive
 from funcgrad.ops import elementwise as ops
 from funcgrad.ops import kinds
 from funcgrad.transforms.forward import PUSH
-from funcgrad.transforms.linearize import GROW, LinTracer
+from funcgrad.transforms.linearize import LinTracer
+from funcgrad.transforms.nodes import GROW
 from tests.laws.paths import PATHS, generic_path
 from tests.ops import test_coverage
 

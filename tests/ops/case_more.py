@@ -164,10 +164,14 @@ def _quietly(f, *args, **kwargs):
         return f(*args, **kwargs)
 
 
-for _name, _more in (("in1d", {"smooth": False}), ("trapz", {}), ("row_stack", {})):  # which newer versions lack, or warn of
+for _name, _args, _more in (  # which newer versions lack, or warn of
+    ("in1d", lambda x: (x, x * x), {"smooth": False}),
+    ("trapz", lambda x: (x, x * x), {}),
+    ("row_stack", lambda x: ([x, x * x],), {}),
+):
     if hasattr(np, _name):
         _old = getattr(np, _name)
-        case(_old, lambda x, f=_old: _quietly(f, x, x * x), arr(3), **_more)
+        case(_old, lambda x, f=_old, args=_args: _quietly(f, *args(x)), arr(3), **_more)
 
 # ---- functions applied to pieces
 

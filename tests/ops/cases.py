@@ -5,6 +5,7 @@ from tests.ops import (
     case_elementwise,
     case_indexing,
     case_linalg,
+    case_models,
     case_more,
     case_ordering,
     case_reductions,
@@ -14,4 +15,4 @@ from tests.ops.kit import CASES
 
 __all__ = ["CASES"]
 
-_ = (case_contraction, case_elementwise, case_indexing, case_linalg, case_more, case_ordering, case_reductions, case_shaping)
+_ = (case_contraction, case_elementwise, case_indexing, case_linalg, case_models, case_more, case_ordering, case_reductions, case_shaping)

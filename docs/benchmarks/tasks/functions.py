@@ -32,7 +32,7 @@ def scalar_by_hand(x):
 
 
 def readme(np, x):
-    return np.dot(np.sin(x), x**2)
+    return np.sin(x) @ x**2
 
 
 def readme_by_hand(x):
@@ -132,7 +132,7 @@ def _numbers(rng, n):
 
 TASKS = [
     Task("scalar", "ten operations on one number", scalar, scalar_by_hand, lambda rng, n: ((0.7,), ()), 1),
-    Task("readme", "dot(sin(x), x²) of 10 numbers", readme, readme_by_hand, _numbers, 10),
+    Task("readme", "sin(x) @ x² of 10 numbers", readme, readme_by_hand, _numbers, 10),
     Task("rosenbrock_10", "Rosenbrock's function of 10 numbers", rosenbrock, rosenbrock_by_hand, _numbers, 10),
     Task("rosenbrock_1e3", "of 1,000", rosenbrock, rosenbrock_by_hand, _numbers, 1_000),
     Task("rosenbrock_1e6", "of 1,000,000", rosenbrock, rosenbrock_by_hand, _numbers, 1_000_000),

@@ -19,8 +19,8 @@ from funcgrad.numpy.bridge import array, bare
 from funcgrad.ops import activations as ops
 from funcgrad.ops import reductions
 from funcgrad.ops.elementwise import meet
-from funcgrad.ops.elementwise import where as select
-from funcgrad.ops.indexing import gather
+from funcgrad.ops.elementwise import where as choose
+from funcgrad.ops.indexing import gather, scalar
 from funcgrad.ops.reductions import Axes, keep
 from funcgrad.ops.shaping import cast, reshape
 from funcgrad.tensor import wrap
@@ -40,8 +40,6 @@ def _function(f: F) -> F:
     def apply(x: Any, *args: Any, **kwargs: Any) -> Any:
         tensors = any(isinstance(a, Frozen) for a in (x, *args, *kwargs.values()))
         out = f(_floats(f.__name__, x), *[bare(a) for a in args], **{k: bare(a) for k, a in kwargs.items()})
-        if type(out) is np.ndarray and not out.ndim:
-            out = out[()]
         return wrap(out) if tensors and not isinstance(out, Traced) else out
 
     return apply  # type: ignore[return-value]
@@ -55,6 +53,11 @@ def _floats(verb: str, x: Any) -> Value:
     if dtype.kind not in "biu":
         raise errors.ArgumentTypeError(f"nn.{verb}", f"it is a function of real numbers, got {dtype}.")
     return cast(x, np.dtype(float))
+
+
+def select(mask: Value, x: Value, y: Value) -> Value:
+    """As `np.where`, but of no axes a scalar."""
+    return scalar(choose(mask, x, y))
 
 
 # ---- activations

@@ -20,6 +20,8 @@ from funcgrad.numpy.bridge import bare
 from funcgrad.ops.shaping import cast
 from funcgrad.tensor import Tensor, summary, user_frame
 from funcgrad.transforms import doors
+from funcgrad.transforms.arguments import describe
+from funcgrad.transforms.collector import hold_collector, release_collector
 from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.walk import Node, discover
@@ -103,7 +105,7 @@ class Var(Tensor):
         """A new Var of the same name, shape and dtype. Everything computed from this one stays as it is."""
         value = _value_of(data)
         if shape_of(value) != self.shape:
-            raise errors.ArgumentError("Var.set", f"the new value must have shape {list(self.shape)}, got {doors.describe(value)}.")
+            raise errors.ArgumentError("Var.set", f"the new value must have shape {list(self.shape)}, got {describe(value)}.")
         if dtype_of(value).kind == "c" != self.dtype.kind:
             raise errors.ArgumentTypeError("Var.set", f"the new value is complex, but the Var is {self.dtype}. Take its real part.")
         return Var(cast(value, self.dtype), self.name)
@@ -144,7 +146,7 @@ def _value_of(data: Any) -> Value:
         data = data._seen()  # type: ignore[attr-defined]
     value = data if isinstance(data, Traced) else _frozen(data)
     if dtype_of(value).kind not in "fc":
-        raise errors.InputError("Var", "the data", f"{doors.describe(value)}, which has no derivative", "Pass it as a float.")
+        raise errors.InputError("Var", "the data", f"{describe(value)}, which has no derivative", "Pass it as a float.")
     return value
 
 
@@ -177,7 +179,7 @@ class Gradients(Mapping[Var, Any]):
 
     def __getitem__(self, var: Var) -> Any:
         if not isinstance(var, Var):
-            raise errors.NoGradientError(f"{doors.describe(var)}", "Only a Var has a gradient here.")
+            raise errors.NoGradientError(f"{describe(var)}", "Only a Var has a gradient here.")
         try:
             return self._found[var.id]
         except KeyError:
@@ -224,11 +226,11 @@ def backward(y: Any, ct: Any = None) -> Gradients:
     loss = _recorded(y)
     seed = _seed(loss, ct)
     births = sorted([node for node in discover([loss._node]).values() if node[1] is node[2] is None])
-    doors.hold_collector()
+    hold_collector()
     try:
         found = pull_back([(loss._node, seed)], [node[0] for node in births])
     finally:
-        doors.release_collector()
+        release_collector()
     return _gradients(loss._main, births, found)
 
 
@@ -236,7 +238,7 @@ def _recorded(y: Any) -> Any:
     """The tracer of a tape that `y` is."""
     loss = bare(y)
     if not isinstance(loss, Traced):
-        raise errors.NotRecordedError(doors.describe(y))
+        raise errors.NotRecordedError(describe(y))
     if not isinstance(loss._main, Tape):
         loss._main.backward(loss, None)  # which raises
     return loss
@@ -252,10 +254,10 @@ def _seed(loss: LinTracer, ct: Any) -> Value:
         return doors.beside(loss._main.label, "cotangent", ct, loss, lambda: "the loss")
     if loss._shape:
         instead = "Reduce it (`.sum()`), or pass its cotangent: `fg.backward(y, ct)`."
-        raise errors.OutputError("backward", "the loss must be a scalar", doors.describe(loss), instead)
+        raise errors.OutputError("backward", "the loss must be a scalar", describe(loss), instead)
     if loss._dtype.kind == "c":
         instead = "Take its `.real` or `abs`, or pass its cotangent: `fg.backward(y, ct)`."
-        raise errors.OutputError("backward", "the loss must be real", doors.describe(loss), instead)
+        raise errors.OutputError("backward", "the loss must be real", describe(loss), instead)
     return loss._dtype.type(1)
 
 

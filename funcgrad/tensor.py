@@ -252,6 +252,10 @@ class Tensor(Frozen):
             raise TypeError(f"Cannot cast array data from {self.dtype!r} to {dtype!r} according to the rule {casting!r}")
         return np.astype(self, dtype)  # type: ignore[call-overload]
 
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **more: Any) -> Any:
+        """As `ndarray.clip`, which names its bounds; `np.clip` does since NumPy 2.1."""
+        return np.clip(self, min, max, out, **more)
+
     def compress(self, condition: Any, axis: Any = None) -> Any:
         """As `np.compress` of this array."""
         return np.compress(condition, self, axis)
@@ -266,7 +270,7 @@ class Tensor(Frozen):
 
 
 FUNCTIONS_AS_METHODS = (
-    "sum prod mean var std max min argmax argmin any all cumsum cumprod clip round ravel squeeze swapaxes repeat take diagonal "
+    "sum prod mean var std max min argmax argmin any all cumsum cumprod round ravel squeeze swapaxes repeat take diagonal "
     "trace dot argsort conj conjugate nonzero searchsorted choose argpartition"
 ).split()
 

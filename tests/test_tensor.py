@@ -55,10 +55,11 @@ OTHERS: list[Any] = [
 @pytest.mark.parametrize("op", OPERATORS + COMPARISONS + [divmod])
 def test_operators_with_anything_on_either_side(op: Any, other: Any) -> None:
     """A Tensor whatever stands beside it: Python numbers, NumPy scalars, arrays, lists; with NumPy's promotion."""
+    exact = np.power if op is operator.pow else op  # until NumPy 2.2, `**` of an ndarray looked at the exponent's value for the dtype
     for a in (np.abs(A), np.abs(A).astype(np.float32)):
         t = fg.tensor(a)
         plain = np.asarray(other) if isinstance(other, list) else other
-        same(op(t, other), op(a, plain))
+        same(op(t, other), exact(a, plain))
         same(op(other, t), op(plain, a))
         same(op(t, t), op(a, a))
 
@@ -153,11 +154,13 @@ OF_MEMORY = set(
 )
 """ndarray's words for memory and files, which a value has none of: `np.asarray(t)` has them."""
 IN_PLACE = set("fill partition put resize sort".split())
+REMOVED = set("itemset newbyteorder ptp".split())
+"""Names that ndarrays of early NumPy 2 have, and that do nothing but raise."""
 
 
 def test_parity_with_ndarray() -> None:
     """What an ndarray can be asked, a Tensor can be asked, but for what speaks of memory."""
-    public = {name for name in dir(np.ndarray) if not name.startswith("_")}
+    public = {name for name in dir(np.ndarray) if not name.startswith("_")} - REMOVED
     tested = {*METHODS, *PROPERTIES, *FACTS, *NUMBERS, "flat"}
     assert public - tested - OF_MEMORY - IN_PLACE == set()
     assert {name for name in tested | IN_PLACE if not hasattr(Tensor, name)} == set()
@@ -260,7 +263,7 @@ def test_one_number() -> None:
     assert fg.tensor(A).tolist() == A.tolist()
     with pytest.raises(TypeError):
         [7, 8, 9][t]  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="0-dimensional"):
+    with pytest.raises(TypeError, match="converted to Python scalars"):
         float(fg.tensor(A))
     with pytest.raises(ValueError, match="ambiguous"):
         bool(fg.tensor(A))

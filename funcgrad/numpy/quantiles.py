@@ -92,7 +92,7 @@ def _at_levels(
     shape = np.shape(q)
     if len(shape) > 2:
         raise ValueError("q must be a scalar or 1d")
-    if type(q) not in (int, float):  # those are weak: they do not widen float32
+    if not isinstance(q, (int, float, np.generic)):  # Python's are weak: they do not widen float32; until NumPy 2.3, NumPy's neither
         q = np.asarray(q).reshape(-1) if shape else np.asarray(q)
     operands = (q,) if weights is None else (q, np.asarray(weights))
     return _statistic(of, a, axis, keepdims, *operands, q_shape=shape, method=method)

@@ -172,8 +172,12 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: Any = UNSET, *, wh
     return _all(a, axis, None, keepdims, UNSET, where)
 
 
+_Count = type(np.count_nonzero(()))  # int until NumPy 2.2
+
+
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Value:
     a = array(a)
     axes = loose_axes(a, axis)
-    return kept(ops.count_nonzero(a, axis=axes), a, axes, keepdims)
+    count = kept(ops.count_nonzero(a, axis=axes), a, axes, keepdims)
+    return _Count(count) if axis is None and isinstance(count, np.generic) else count

@@ -13,7 +13,7 @@ from funcgrad import errors
 from funcgrad.testing.differences import STEPS
 from funcgrad.testing.flat import Leaves, Space, copied, flat, index_of, leaves_of, widened
 from funcgrad.testing.multilinear import MODES, Check
-from funcgrad.transforms import doors
+from funcgrad.transforms.arguments import describe, kind_of, label_of
 from funcgrad.transforms.maps import jvp, vjp
 
 RTOL = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-3, np.dtype(np.float16): 3e-2}
@@ -48,7 +48,7 @@ def check_grads(
     >>> import numpy as np
     >>> check_grads(lambda x: np.sum(np.sin(x)), (np.arange(3.0),))
     """
-    label = doors.label("check_grads", f)
+    label = label_of("check_grads", f)
     name = label.function
     _check_face(str(label), args, order, modes)
     given = leaves_of(tuple(args), "args")
@@ -117,11 +117,11 @@ def _value_mismatch(name: str, mode: str, path: str, index: str, values: tuple[A
 
 def _compare(a: Any, b: Any, ulps: float, error: Callable[[str, tuple[Any, Any]], Exception]) -> None:
     """Raise `error` of the index and the values where two leaves differ most."""
-    if not doors.kind_of(b):
+    if not kind_of(b):
         return
     p, q = np.asarray(a), np.asarray(b)
     if p.shape != q.shape or p.dtype != q.dtype:
-        raise error("", (doors.describe(a), doors.describe(b)))
+        raise error("", (describe(a), describe(b)))
     if p.dtype.kind in "fc":
         scale = float(np.max(abs(q), initial=0.0, where=np.isfinite(q)))
         wrong = ~np.isclose(p, q, rtol=0.0, atol=ulps * float(np.finfo(p.dtype).eps) * scale, equal_nan=True)

@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad import pytree
 from funcgrad.tensor import Tensor, tensor
 from funcgrad.testing.differences import Array
-from funcgrad.transforms.doors import kind_of
+from funcgrad.transforms.arguments import kind_of
 
 
 @attrs.frozen(eq=False)

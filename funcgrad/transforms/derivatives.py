@@ -18,7 +18,9 @@ from funcgrad.transforms import (
     doors,
     shortcuts,  # noqa: F401  likewise
 )
-from funcgrad.transforms.doors import DOUBLE, SINGLE, Chosen, hold_collector, leave_like, leave_value, older, release_collector
+from funcgrad.transforms.arguments import Chosen, describe, dress, kind_of, label_of
+from funcgrad.transforms.collector import hold_collector, release_collector
+from funcgrad.transforms.doors import DOUBLE, SINGLE, leave_like, leave_value, older
 from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.signatures import Grad, ValueAndGrad, typed
@@ -79,7 +81,7 @@ def _differentiate(
     name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, argnames: Any
 ) -> Callable[..., Any]:
     """Both transformations: they differ in what they give back."""
-    label = doors.label(name, fun)
+    label = label_of(name, fun)
     chosen = Chosen(label, fun, argnums, argnames)
     alone = chosen.argnums == (0,) and not chosen.many and argnames is None
     with_value = name == "value_and_grad"
@@ -118,7 +120,7 @@ def _differentiate(
             return ((out, aux), found) if has_aux else (out, found)
         return (found, aux) if has_aux else found
 
-    return doors.dress(gradient, fun)
+    return dress(gradient, fun)
 
 
 def _enter(
@@ -177,21 +179,21 @@ def _scalar(m: Linearize, out: Any, holomorphic: bool) -> Any:
     label = m.label
     if type(out) is np.ndarray and out.dtype.hasobject:
         out = stacked(out)
-    kind = doors.kind_of(out)
+    kind = kind_of(out)
     if kind == "" or shape_of(out):
         instead = "Reduce it (`.sum()`), or use `jacrev`."
         if not kind:
             instead = "Return one number; what else there is to return goes into aux (has_aux=True)."
-        raise errors.OutputError(str(label), "the output must be a scalar", doors.describe(out), instead)
+        raise errors.OutputError(str(label), "the output must be a scalar", describe(out), instead)
     if kind in "biu":
         instead = "Integers and bools have no derivative: return a float."
-        raise errors.OutputError(str(label), "the output must be a float", doors.describe(out), instead)
+        raise errors.OutputError(str(label), "the output must be a float", describe(out), instead)
     if kind == "c" and not holomorphic:
         instead = "Take its `.real` or `abs`, or pass holomorphic=True."
-        raise errors.OutputError(str(label), "the output must be real", doors.describe(out), instead)
+        raise errors.OutputError(str(label), "the output must be real", describe(out), instead)
     if kind != "c" and holomorphic:
         rule, instead = "with holomorphic=True the output must be complex", "Leave holomorphic away."
-        raise errors.OutputError(str(label), rule, doors.describe(out), instead)
+        raise errors.OutputError(str(label), rule, describe(out), instead)
     return older(m, out) if isinstance(out, Traced) and out._main is not m else out
 
 

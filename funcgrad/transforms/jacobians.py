@@ -11,8 +11,8 @@ from funcgrad import errors, pytree
 from funcgrad.core import Label, Value, dtype_of, shape_of
 from funcgrad.ops.shaping import dense, reshape, stack, transpose
 from funcgrad.transforms import doors
+from funcgrad.transforms.arguments import Chosen, describe, dress, kind_of, label_of
 from funcgrad.transforms.derivatives import grad
-from funcgrad.transforms.doors import Chosen
 from funcgrad.transforms.maps import Linearization, jvp
 from funcgrad.transforms.nodes import zero
 from funcgrad.transforms.signatures import Hvp, Jacobian, Jacrev, typed
@@ -52,7 +52,7 @@ def _last_first(x: Value, n: int) -> Value:
 
 
 def _jacobian(name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, forward: bool) -> Callable[..., Any]:
-    label = doors.label(name, fun)
+    label = label_of(name, fun)
     chosen = Chosen(label, fun, argnums, None)
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -60,7 +60,7 @@ def _jacobian(name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: boo
         leaves, in_def = pytree.flatten(picked)
         for k, leaf in enumerate(leaves):
             _check_input(label, leaf, lambda k=k: chosen.path(in_def, k), holomorphic, allow_int, forward)  # type: ignore[misc]
-        floats = [k for k, leaf in enumerate(leaves) if doors.kind_of(leaf) in ("f", "c", "O")]
+        floats = [k for k, leaf in enumerate(leaves) if kind_of(leaf) in ("f", "c", "O")]
 
         def of_floats(*new: Any) -> Any:
             full = list(leaves)
@@ -85,7 +85,7 @@ def _jacobian(name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: boo
         made = lin.out_def.unflatten(trees)
         return (made, lin.aux) if has_aux else made
 
-    return doors.dress(jacobian, fun)
+    return dress(jacobian, fun)
 
 
 def _blocks(lin: Linearization, forward: bool) -> list[list[Value]]:
@@ -98,18 +98,18 @@ def _blocks(lin: Linearization, forward: bool) -> list[list[Value]]:
 
 def _check_input(label: Label, leaf: Any, path: Callable[[], str], holomorphic: bool, allow_int: bool, forward: bool) -> None:
     doors.check_leaf(label, leaf, path, holomorphic, allow_int)
-    if forward and not holomorphic and doors.kind_of(leaf) == "c":
-        raise errors.InputError(str(label), path(), doors.describe(leaf), "Forward Jacobians of complex inputs need holomorphic=True.")
+    if forward and not holomorphic and kind_of(leaf) == "c":
+        raise errors.InputError(str(label), path(), describe(leaf), "Forward Jacobians of complex inputs need holomorphic=True.")
 
 
 def _check_outputs(label: Label, lin: Linearization, holomorphic: bool) -> None:
     for y in lin.values:
-        kind = doors.kind_of(y)
+        kind = kind_of(y)
         if kind not in ("f", "c"):
-            raise errors.OutputError(str(label), "every output must be a float", doors.describe(y), "Return it as aux, or leave it away.")
+            raise errors.OutputError(str(label), "every output must be a float", describe(y), "Return it as aux, or leave it away.")
         if (kind == "c") != holomorphic:
             want = "complex, with holomorphic=True" if holomorphic else "real"
-            raise errors.OutputError(str(label), f"every output must be {want}", doors.describe(y), "Take `.real`, or see holomorphic.")
+            raise errors.OutputError(str(label), f"every output must be {want}", describe(y), "Take `.real`, or see holomorphic.")
 
 
 def _finished(block: Value, leaf: Any, tensors: bool) -> Any:

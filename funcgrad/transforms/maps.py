@@ -16,8 +16,9 @@ from funcgrad.ops.kinds import constant
 from funcgrad.ops.shaping import dense
 from funcgrad.tensor import wrap
 from funcgrad.transforms import doors
+from funcgrad.transforms.arguments import Chosen, describe, kind_of, label_of
+from funcgrad.transforms.collector import hold_collector, release_collector
 from funcgrad.transforms.derivatives import pull_back
-from funcgrad.transforms.doors import Chosen
 from funcgrad.transforms.forward import Forward, ForwardTracer
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import zero
@@ -54,10 +55,10 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
     (6.0, np.float64(3.0))
     """
-    label = doors.label("jvp", fun)
+    label = label_of("jvp", fun)
     for what, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
-            rule = f"{what} must be a tuple or list of arguments, got {doors.describe(given)}. Write `(x,)`."
+            rule = f"{what} must be a tuple or list of arguments, got {describe(given)}. Write `(x,)`."
             raise errors.ArgumentTypeError(str(label), rule)
     leaves, treedef, path = _flat_primals(label, fun, tuple(primals))
     moves, moves_def = pytree.flatten(tuple(tangents))
@@ -66,7 +67,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     moved = [doors.beside(label, "tangent", t, x, lambda k=k: path(k)) for k, (t, x) in enumerate(zip(moves, values, strict=True))]  # type: ignore[misc]
     m = Forward(label)
     m.tensors = any(map(doors.is_tensor, leaves))
-    doors.hold_collector()
+    hold_collector()
     try:
         out = fun(*treedef.unflatten([m.trace(x, t) for x, t in zip(values, moved, strict=True)]))
         out, aux = doors.pair(label, out) if has_aux else (out, None)
@@ -75,7 +76,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         tangent_out = [_tangent_out(m, x) for x in outs]
         aux = doors.leave_tree(m, aux) if has_aux else None
     finally:
-        doors.release_collector()
+        release_collector()
         m.close()
     made = (out_def.unflatten(primal_out), out_def.unflatten(tangent_out))
     return (*made, aux) if has_aux else made
@@ -86,7 +87,7 @@ def _tangent_out(m: Forward, x: Any) -> Any:
     if isinstance(x, ForwardTracer) and x._main is m:
         t = doors.leave_value(m, m.trace(x._tangent, None))
         return doors.full(t, (), x._dtype) if type(x._value) is np.ndarray and isinstance(t, np.generic) else t
-    if doors.kind_of(x) == "":
+    if kind_of(x) == "":
         return x
     return doors.full(None, x.shape, x.dtype) if type(x) is np.ndarray else zero(x)
 
@@ -104,7 +105,7 @@ class Linearization:
         self.m = m = Linearize(label)
         if snapshot:
             m.borrows = doors.Snapshot()
-        doors.hold_collector()
+        hold_collector()
         try:
             inputs = [m.leaf(doors.entered(x, doors.copied)) for x in self.leaves]
             out = fun(*self.in_def.unflatten(inputs))
@@ -116,7 +117,7 @@ class Linearization:
             m.release()
             raise
         finally:
-            doors.release_collector()
+            release_collector()
             m.close()
         if m.borrows is not None:
             m.borrows.guard(self)  # borrowed arrays are given back when the function that holds this dies
@@ -163,14 +164,14 @@ class Linearization:
         where = "the output"
         paths = self.out_def.paths
         return [
-            doors.beside(self.label, "cotangent", c, y, lambda k=k: f"{where}{paths[k]}") if doors.kind_of(y) else c  # type: ignore[misc]
+            doors.beside(self.label, "cotangent", c, y, lambda k=k: f"{where}{paths[k]}") if kind_of(y) else c  # type: ignore[misc]
             for k, (c, y) in enumerate(zip(cts, self.values, strict=True))
         ]
 
 
 def _still(y: Any) -> Any:
     """The tangent of an output that does not depend on the primals; what is no number is its own."""
-    return zero(y) if doors.kind_of(y) else y
+    return zero(y) if kind_of(y) else y
 
 
 def _blank(leaf: Any) -> Any:
@@ -191,7 +192,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, snapshot:
     >>> pull(1.0)
     (6.0,)
     """
-    lin = Linearization(doors.label("vjp", fun), fun, primals, has_aux, snapshot)
+    lin = Linearization(label_of("vjp", fun), fun, primals, has_aux, snapshot)
 
     def pull(ct: Any) -> Any:
         return lin.in_def.unflatten(lin.pull(lin.cotangents(ct)))
@@ -207,7 +208,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, sna
     >>> push(1.0)
     np.float64(6.0)
     """
-    label = doors.label("linearize", fun)
+    label = label_of("linearize", fun)
     lin = Linearization(label, fun, primals, has_aux, snapshot)
     tensors = lin.m.tensors
 
@@ -223,7 +224,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, sna
 
 def _given(t: Value, y: Any, tensors: bool) -> Any:
     """A tangent beside the output leaf `y`: whole, frozen, and a Tensor where `y` is one."""
-    if isinstance(t, Traced) or doors.kind_of(y) == "":
+    if isinstance(t, Traced) or kind_of(y) == "":
         return t
     shape, dtype = shape_of(y), dtype_of(y)
     if not shape and not tensors and type(y) is not np.ndarray:
@@ -245,7 +246,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     >>> linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
     (6.0,)
     """
-    label = doors.label("linear_transpose", fun)
+    label = label_of("linear_transpose", fun)
     leaves, treedef, _ = _flat_primals(label, fun, primals)
     origin = [zero(x) if isinstance(x, Traced) else doors.leave_like(None, x) for x in leaves]
     lin = Linearization(label, fun, treedef.unflatten(origin), False, False)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from funcgrad.errors import FrozenError
-from tests.ops.kit import arr, case
+from tests.ops.kit import NUMPY, arr, case
 
 CUBE, MATRIX, VECTOR, NUMBER, EMPTY = arr(2, 3, 4), arr(3, 4, seed=1), arr(5, seed=2), np.float64(1.25), arr(0, 3)
 THREE, COMPLEX = arr(3, seed=4), arr(3, seed=5) + 1j * arr(3, seed=6)
@@ -50,7 +50,9 @@ both(np.reshape, lambda x: np.reshape(x, -1), MATRIX)
 both(np.reshape, lambda x: np.reshape(x, (6, 4), order="F"), CUBE)
 both(np.reshape, lambda x: np.reshape(rows(x).T, (2, -1, 2), order="A"), CUBE)
 both(np.reshape, lambda x: x.reshape(2, 6, order="F"), MATRIX)
-both(np.reshape, lambda x: np.reshape(x, (1, 1), copy=True), NUMBER)
+both(np.reshape, lambda x: np.reshape(x, (1, 1)), NUMBER)
+if NUMPY >= (2, 1):  # the first with the keyword `copy`
+    both(np.reshape, lambda x: np.reshape(x, (1, 1), copy=True), NUMBER)
 both(np.reshape, lambda x: np.reshape(x, ()), arr(1))
 both(np.reshape, lambda x: np.reshape(x, (3, 0)), EMPTY)
 for order in "CFAK":
@@ -174,7 +176,8 @@ both(
     MATRIX,
     complex=True,
 )
-both(np.pad, lambda x: (np.pad(x, {1: 2}), np.pad(x, {-1: (1, 0), 0: 1})), MATRIX)
+if NUMPY >= (2, 4):  # the first that takes a dict
+    both(np.pad, lambda x: (np.pad(x, {1: 2}), np.pad(x, {-1: (1, 0), 0: 1})), MATRIX)
 both(np.pad, lambda x: np.pad(x, 1, constant_values=((1.0, -2.0), (3.0, 4.0))), MATRIX)
 both(np.pad, lambda x, v: np.pad(x, (2, 1), constant_values=v), MATRIX, NUMBER)
 both(np.pad, lambda x, v, w: np.pad(x, (2, 1), constant_values=((v, w), (0.0, v))), MATRIX, NUMBER, np.float64(0.5))
@@ -294,7 +297,9 @@ flat(
 
 # ---- what is known without differentiating
 
-flat((np.shape, np.ndim, np.size), lambda x: (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1), np.size(x, (0, -1))), CUBE)
+flat((np.shape, np.ndim, np.size), lambda x: (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1)), CUBE)
+if NUMPY >= (2, 4):  # the first that takes several axes
+    flat(np.size, lambda x: (np.size(x, (0, -1)), np.size(x, ())), CUBE)
 flat(
     (np.result_type, np.can_cast, np.common_type),
     lambda x: (np.result_type(x, np.float32).name, np.can_cast(x.dtype, np.float32), np.common_type(x, x).__name__),

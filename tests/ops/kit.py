@@ -10,6 +10,9 @@ import numpy as np
 
 CASES: list[Case] = []
 
+NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
+"""The running NumPy: a case for what older ones do not have, or do wrongly, is added from the version on that does it."""
+
 
 @attrs.frozen(eq=False)
 class Case:

@@ -14,7 +14,7 @@ from tests.ops.kit import Case
 from tests.ops.problem import assert_close, problem, random_like
 
 BY_HAND = {Differentiable: "transpose", Semilinear: "together"}
-LINEAR = {"split", "unstack"}
+LINEAR = {"split", "unpile", "unstack"}
 """These have several outputs, and are their own tangent: nothing is left to derive from."""
 
 

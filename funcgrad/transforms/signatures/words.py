@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # at run time these are words in a string
+    import numpy as np
+    from numpy.typing import NDArray
 
-from funcgrad.tensor import Tensor
+    from funcgrad.tensor import Tensor
 
 # Bound to Any, not unbounded: then a lambda's arguments are Any to pyright, where they would be plain objects without operators.
 R = TypeVar("R", bound=Any)
@@ -19,7 +20,7 @@ O = TypeVar("O")
 """Any output."""
 X = TypeVar("X")
 """Aux."""
-V = TypeVar("V", bound=float | complex | np.number[Any] | NDArray[Any] | Tensor)
+V = TypeVar("V", bound="float | complex | np.number[Any] | NDArray[Any] | Tensor")
 """An output that may be a scalar: arrays are let in, as annotations rarely tell 0-d arrays from others."""
 Signature = TypeVar("Signature")
 

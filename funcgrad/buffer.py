@@ -19,7 +19,7 @@ from funcgrad.numpy.indexing import flat
 from funcgrad.numpy.updates import in_dtype
 from funcgrad.ops.indexing import Slot, getitem
 from funcgrad.ops.piling import pile
-from funcgrad.ops.shaping import reshape
+from funcgrad.ops.shaping import broadcast_to, reshape
 from funcgrad.tensor import of_fresh, summary
 
 INSTEAD = "got a Buffer, which is still being written. Read it with `buf[...]`, or end it with `buf.freeze()`."
@@ -140,25 +140,46 @@ class Buffer:
         return out
 
     def _gathered(self, plain: Any, source: Any, at: Any) -> Value:
-        """The elements that these notes name: what they are from, piled up once, and read in their order."""
-        shape, source, at = source.shape, source.reshape(-1), at.flatten()
-        found, inverse, counts = np.unique(source, return_inverse=True, return_counts=True)
-        order, stops = None, np.cumsum(counts)
-        parts: list[Value] = []
-        starts, total = [], 0
-        for j, (k, n) in enumerate(zip(found.tolist(), counts.tolist(), strict=True)):
-            part = self._writes[k] if k else plain
-            size = math.prod(shape_of(part))
-            if not k or size > 2 * n:  # all of it would cost more than there is to read
-                order = np.argsort(source, kind="stable") if order is None else order
-                mine = order[stops[j] - n : stops[j]]
-                part = self._part(k, at[mine]) if k else plain.reshape(-1)[mine]
-                at[mine] = np.arange(n)
-                size = n
-            starts.append(total)
+        """The elements that these notes name."""
+        if (source == source.item(0)).all():
+            return self._of_one(source.item(0), at)
+        shape, source = source.shape, source.reshape(-1)
+        order = np.argsort(source, kind="stable")
+        places = at.reshape(-1)[order]
+        firsts = np.flatnonzero(np.diff(source[order], prepend=-1))
+        counts = np.diff(firsts, append=source.size)
+        met = np.argsort(order[firsts])  # the writes in the order in which they are met: then often nothing moves
+        starts, parts, total = np.empty_like(met), [], 0
+        for g, low, n in zip(met.tolist(), firsts[met].tolist(), counts[met].tolist(), strict=True):
+            part, size = self._wanted(plain, source, order[low : low + n], places[low : low + n])
+            starts[g] = total
             parts.append(part)
             total += size
-        return _read(parts, np.array(starts)[inverse] + at, shape)
+        placed = np.empty_like(places)
+        placed[order] = places + np.repeat(starts, counts)
+        return _read(pile(*parts), placed, total, shape)
+
+    def _wanted(self, plain: Any, source: Any, mine: Any, places: Any) -> tuple[Value, int]:
+        """One write, and its size. If less than half of it is needed, that half; `places` then become those in it."""
+        k = int(source[mine[0]])
+        if k:
+            part = self._writes[k]
+            size = math.prod(part._shape)
+            if size <= 2 * mine.size:
+                return part, size
+        part = self._part(k, places) if k else plain.reshape(-1)[mine]
+        places[:] = np.arange(mine.size)
+        return part, mine.size
+
+    def _of_one(self, k: int, at: Any) -> Value:
+        """Elements of one write: as a whole, if they are all of it."""
+        whole = self._writes[k]
+        shape = shape_of(whole)
+        if not shape:
+            return broadcast_to(whole, shape=at.shape) if at.shape else whole
+        if at.size == math.prod(shape) and _in_order(at.reshape(-1)):
+            return whole if at.shape == shape else reshape(whole, shape=at.shape)
+        return reshape(self._part(k, at.reshape(-1)), shape=at.shape)
 
     def _element(self, k: int, index: Any) -> Value:
         """One element of one write, which often has no other."""
@@ -175,7 +196,7 @@ class Buffer:
         if n == 1:
             return whole[first]
         step = int(at[1]) - first
-        if step > 0 and np.array_equal(at, np.arange(first, first + n * step, step)):
+        if step > 0 and (at == np.arange(first, first + n * step, step)).all():
             return whole[first : first + (n - 1) * step + 1 : step]
         return getitem(whole, at, index=(Slot(0),))
 
@@ -184,17 +205,13 @@ def _fitted(value: Value, dtype: np.dtype[Any]) -> Value:
     return in_dtype("buf[…] = v", value, dtype, "Make the buffer with `fg.buffer(shape, np.{})`.")
 
 
-def _read(parts: list[Value], places: Any, shape: tuple[int, ...]) -> Value:
-    """The elements at these places of the parts, one behind the other."""
-    total, in_order = places.size, np.array_equal(places, np.arange(places.size))
-    if len(parts) == 1:
-        piled = parts[0]
-        if in_order and shape_of(piled) == shape:
-            return piled
-        piled = flat(piled)
-    else:
-        piled = pile(*parts)
-    if in_order and shape_of(piled) == (total,):
+def _in_order(places: Any) -> bool:
+    return bool((places == np.arange(places.size)).all())
+
+
+def _read(piled: Value, places: Any, total: int, shape: tuple[int, ...]) -> Value:
+    """The elements of a vector of this length at these places."""
+    if total == places.size and _in_order(places):
         return piled if shape == (total,) else reshape(piled, shape=shape)
     return getitem(piled, places.reshape(shape), index=(Slot(0),))
 

@@ -1,8 +1,7 @@
 """Hypothesis profiles, chosen by HYPOTHESIS_PROFILE: `dev` by default, `ci` where CI is set."""
 
-import os
-
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest

@@ -26,7 +26,7 @@ from libraries import LIBRARIES
 from tasks import TASKS
 
 HERE = Path(__file__).parent
-ROUNDS, SLICE, SLOW, NOISY = 5, 0.15, 1.0, 1.3
+ROUNDS, SLICE, SLOW, NOISY, QUIET = 5, 0.15, 1.0, 1.3, 1.5
 TITLES = {"numpy": "by hand", "autograd": "autograd", "mygrad": "MyGrad", "funcgrad": "funcgrad"}
 
 # One thread; and the two variables that would slow NumPy's BLAS down, where somebody has set them, are unset.
@@ -106,17 +106,18 @@ def load() -> float:
 
 def page(rows: list[str], notes: list[str], names: list[str], loads: tuple[float, float]) -> str:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", *names[1:]))
+    quiet = "It was quiet." if max(loads) < QUIET else "It was shared with other work: times may be too long, and differ between runs."
     heads = " | ".join(TITLES[name] for name in names)
     lines = [
         "# Benchmarks",
         "",
         "The time of one call that gives value and gradient (in two rows: second derivatives), by one thread.",
         "*By hand* is a derivative written in NumPy for that function, and no library; the fastest library is bold.",
-        "Every result agreed with the one by hand before it was timed.",
+        "A library is timed where its result agrees with the one by hand; where it has no time, the reason stands below the table.",
+        "MyGrad runs with its memory guarding off, as its documentation advises for speed.",
         "",
         f"{date.today()}; {machine()}; Python {platform.python_version()}; {versions}.",
-        f"Load average of the machine before and after: {loads[0]:.1f} and {loads[1]:.1f}. "
-        "A quiet machine has about 1 from this run alone; above that, other work was running, and times may be too long.",
+        f"Load average of the machine before and after: {loads[0]:.1f} and {loads[1]:.1f}. {quiet}",
         "`~` marks times whose rounds disagree: the median is over 1.3 times the fastest.",
         "",
         f"| task | what | {heads} | funcgrad ÷ by hand |",

@@ -151,8 +151,15 @@ def _enter(
 
 
 def _has_nan(x: Any) -> bool:
-    s = x.dot(x) if type(x) is _ndarray and x.ndim == 1 else _vdot(x, x)
+    """By a product with itself while that takes one thread; a sum is as quick for more, but nan also for inf - inf."""
+    if type(x) is not _ndarray:
+        return bool(x != x)
+    s = np.add.reduce(x, None) if x.size >= ONE_THREAD else x.dot(x) if x.ndim == 1 else _vdot(x, x)
     return bool(s != s)
+
+
+ONE_THREAD = 10_000
+"""Elements; from here on OpenBLAS wakes its other threads, which takes milliseconds where they are busy."""
 
 
 has_nan = constant(_has_nan, name="has_nan")

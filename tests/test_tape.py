@@ -175,10 +175,21 @@ def test_training_loop_looks_at_the_loss() -> None:
     assert np.asarray((x * 2), dtype=np.float32).dtype == np.float32
     assert (x * 2).tolist() == [2.0, 4.0]
     history = np.zeros(2)
-    history[1] = loss
+    history[1] = float(loss)
     assert history.tolist() == [0.0, 5.0]
     assert repr(x) == "Var('x', [1., 2.], float64[2])"
     assert repr(fg.backward(loss)) == "Gradients({Var('x', [1., 2.], float64[2]): Tensor([2., 4.], float64[2])})"
+
+
+def test_a_recorded_value_is_not_written_into_an_ndarray() -> None:
+    """A look loses nothing, but code that fills an array and computes with it would get no gradient: it says what to write."""
+    loss = (fg.Var([1.0, 2.0]) * 2.0).sum()
+    history = np.zeros(2)
+    with pytest.raises(ValueError, match="setting an array element") as caught:
+        history[0] = loss
+    assert isinstance(caught.value.__cause__, errors.ConversionError)
+    assert str(caught.value.__cause__).endswith("or `np.stack`. To note its value, write `a[i] = float(x)`.")
+    assert history[0] == 0.0
 
 
 def test_what_is_seen_is_nobodys_memory_to_write() -> None:

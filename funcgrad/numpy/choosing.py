@@ -55,8 +55,8 @@ def clip(
     if a_min is None and a_max is None:
         return ops.positive(x)
     if a_min is not None:
-        x = ops.maximum(x, in_dtype(a_min, dtype))
-    return x if a_max is None else ops.minimum(x, in_dtype(a_max, dtype))
+        x = np.maximum(x, in_dtype(a_min, dtype))  # the ufuncs have a faster path than the primitives
+    return x if a_max is None else np.minimum(x, in_dtype(a_max, dtype))
 
 
 def _common(values: list[Value]) -> np.dtype[Any]:

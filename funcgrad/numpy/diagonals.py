@@ -19,7 +19,10 @@ from funcgrad.ops.reductions import sum
 
 def _below(m: Value, k: int) -> Any:
     """Where the k-th diagonal of the last two axes is, and below; a vector stands for a row that repeats."""
-    rows, columns = (shape_of(m)[-1:] * 2 + shape_of(m))[-2:]
+    shape = shape_of(m)
+    if not shape:
+        raise TypeError("tril and triu take vectors and matrices, got a 0-d value.")
+    rows, columns = (shape[-1:] + shape)[-2:]
     return np.tri(rows, columns, k, dtype=bool)
 
 

@@ -11,6 +11,7 @@ from funcgrad import errors
 from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import array, has_traced
 from funcgrad.numpy.dispatch import implements
+from funcgrad.numpy.nans import nanmean
 from funcgrad.numpy.shaping import broadcast_to
 from funcgrad.ops import ordering as ops
 from funcgrad.ops.shaping import reshape, transpose
@@ -89,6 +90,8 @@ def _at_levels(
     a = array(a)
     if dtype_of(a).kind == "c":
         raise TypeError("a must be an array of real numbers")
+    if of.startswith("nan") and 0 in shape_of(a):
+        return nanmean(a, axis, keepdims=keepdims)  # as NumPy does, which forgets how many levels were asked for
     shape = np.shape(q)
     if len(shape) > 2:
         raise ValueError("q must be a scalar or 1d")

@@ -51,7 +51,7 @@ def _statistic(x: Any, *rest: Any, of: str, **keywords: Any) -> Any:
     if weights:
         keywords["weights"] = weights[0]
     out = getattr(np, of)(x, *level, axis=-1, **keywords)
-    return np.moveaxis(out, 0, -1) if level and np.ndim(level[0]) and np.ndim(out) else out
+    return np.moveaxis(out, 0, -1) if level and np.ndim(level[0]) else out
 
 
 def _neighbours(x: Any, *rest: Any, of: str, **keywords: Any) -> tuple[Any, Any, Any]:

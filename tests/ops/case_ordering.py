@@ -70,6 +70,7 @@ case(np.percentile, lambda x: (np.percentile(x, 25, keepdims=True), np.median(x,
 case(np.percentile, lambda x: np.percentile(x, [10, 50, 99], axis=-1, method="hazen"), arr(3, 5))
 case(np.nanquantile, lambda x: np.nanquantile(x * HOLES, [0.2, 0.9], axis=0), arr(3, 4))
 case(np.nanpercentile, lambda x: np.nanpercentile(x * HOLES, 35, axis=1, keepdims=True), arr(3, 4))
+case(np.nanquantile, lambda x: np.nanquantile(x, [0.2, 0.9], axis=1), arr(2, 0), name="nanquantile-empty", values_only=True)
 
 # ---- calculus
 

@@ -44,8 +44,8 @@ class TooLargeToStackError(FuncgradError, TypeError):
     def __init__(self, size: int, limit: int) -> None:
         self.size = size
         super().__init__(
-            f"np.asarray (or np.array) of a traced array of {size} elements would go element by element (limit: {limit}). "
-            "Leave it away: NumPy functions take the traced array as it is."
+            f"np.asarray, np.array or a.dot(x) of a traced array of {size} elements would go element by element (limit: {limit}). "
+            "NumPy functions take the traced array as it is, and `a @ x` takes the place of `a.dot(x)`."
         )
 
 

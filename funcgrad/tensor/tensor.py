@@ -127,6 +127,15 @@ class Tensor(Frozen):
     def __round__(self, ndigits: int | None = None) -> Any:
         return int(np.round(self)) if ndigits is None else np.round(self, ndigits)
 
+    def __floor__(self) -> int:
+        return int(np.floor(self))
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))
+
+    def __trunc__(self) -> int:
+        return int(self)
+
     def __format__(self, spec: str) -> str:
         return format(self._array if self.shape else self._array[()], spec) if spec else str(self)
 

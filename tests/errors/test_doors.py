@@ -48,7 +48,7 @@ class Net:
             "params['layers'][0].steps[1] is bool, which has no derivative. Pass it as a float, or mark it static.",
         ),
         ("text", "params is a str. Only numbers and arrays of numbers have derivatives; pass it as another argument."),
-        ([1.0, object()], "params[1] is a object. Only numbers and arrays of numbers have derivatives; pass it as another argument."),
+        ([1.0, object()], "params[1] is an object. Only numbers and arrays of numbers have derivatives; pass it as another argument."),
         (
             {"net": Net()},
             "params['net'] is a Net. "

@@ -7,6 +7,7 @@ from funcgrad import nn, tree
 from funcgrad.buffer import buffer
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
+from funcgrad.transforms.custom import custom_jvp, custom_vjp
 from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_gradient, vjp
@@ -17,6 +18,8 @@ __all__ = [
     "Var",
     "backward",
     "buffer",
+    "custom_jvp",
+    "custom_vjp",
     "grad",
     "hessian",
     "hvp",

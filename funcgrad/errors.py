@@ -333,3 +333,11 @@ class NondeterministicError(GradientError):
             f"check_grads({function}): {out} is {values[0]} in one call and {values[1]} in the next, with equal arguments. "
             "Only a function of its arguments has a derivative. Draw random numbers outside and pass them in."
         )
+
+
+class RuleError(GradientError):
+    """`check_rule` found custom rules that are not linear, or not those of the function."""
+
+    def __init__(self, function: str, what: str, values: tuple[object, object]) -> None:
+        self.found, self.expected = values
+        super().__init__(f"check_rule({function}): {what.format(*values)}.")

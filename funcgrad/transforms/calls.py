@@ -84,6 +84,16 @@ MEANINGS: dict[type, Callable[[Call, Any, Sequence[Value]], Outputs]] = {Forward
 """By the class of interpreter."""
 
 
+def check_floor(name: str, m: Interpreter, values: Sequence[Value]) -> None:
+    """**Law:** an interpreter holds only values of interpreters older than itself."""
+    for x in values:
+        if isinstance(x, Traced) and (x._main.closed or x._main.order >= m.order):
+            its = x._main.label
+            if x._main.closed:
+                raise errors.LeakedTracerError(str(its), its.function, its.place, "ended")
+            raise errors.ClosedOverTracerError(name, str(its), its.place)
+
+
 # ---- between values and what users see
 
 

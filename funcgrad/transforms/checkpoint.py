@@ -16,7 +16,7 @@ from funcgrad.ops.kinds import Linear
 from funcgrad.ops.shaping import dense
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import dress, label_of
-from funcgrad.transforms.calls import Call, Outputs, apply, newest
+from funcgrad.transforms.calls import Call, Outputs, apply, check_floor, newest
 from funcgrad.transforms.forward import Forward, ForwardTracer
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import ids_of, pull_part, zero
@@ -48,6 +48,7 @@ class Recomputed(Call):
         moving = [k for k, t in enumerate(tangents) if t is not None]
         pushed = Recomputed(self.name, functools.partial(_pushed, self, moving, len(values)), self.label)
         outs, _ = apply(pushed, [*values, *[tangents[k] for k in moving]])
+        check_floor(self.name, m, outs)
         n = len(outs) // 2
         return outs[:n], list(outs[n:]), pytree.structure(outs[:n])
 

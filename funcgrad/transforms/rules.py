@@ -20,7 +20,7 @@ from funcgrad.ops.kinds import total
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.pytree.prefix import leaves_or_none
 from funcgrad.transforms.arguments import argument_name, describe, kind_of
-from funcgrad.transforms.calls import Call, Outputs, apply, face, newest, taken, taken_tree
+from funcgrad.transforms.calls import Call, Outputs, apply, check_floor, face, newest, taken, taken_tree
 from funcgrad.transforms.forward import Forward
 from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import Linearize, LinTracer
@@ -83,7 +83,7 @@ class RuleCall(Call):
                 instead = "Give it one with `defjvp`."
             raise errors.NoRuleError(self.rules.name, str(m.label), instead)
         outs, moved, treedef = _by_jvp(self, m, values, tangents)
-        check_floor(self.rules, m, [*outs, *moved])
+        check_floor(self.name, m, [*outs, *moved])
         return outs, [t if dtype_of(y).kind in "fc" else None for y, t in zip(outs, moved, strict=True)] if outs else [], treedef
 
     def grow(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> Outputs:
@@ -92,16 +92,6 @@ class RuleCall(Call):
         if self.rules.has_forward:
             return _grow_by_jvp(self, m, values, parents)
         raise errors.NoRuleError(self.rules.name, str(m.label), "Give it one with `defjvp` or `defvjp`.")
-
-
-def check_floor(rules: Rules, m: Interpreter, values: Sequence[Value], inner: Interpreter | None = None) -> None:
-    """**Law:** an interpreter holds only values of interpreters older than itself; `inner` is the rule's own."""
-    for x in values:
-        if isinstance(x, Traced) and (x._main.closed or x._main.order >= m.order) and x._main is not inner:
-            its = x._main.label
-            if x._main.closed:
-                raise errors.LeakedTracerError(str(its), its.function, its.place, "ended")
-            raise errors.ClosedOverTracerError(rules.name, str(its), its.place)
 
 
 # ---- what is no number, or has no derivative
@@ -168,7 +158,7 @@ def _by_jvp(call: RuleCall, m: Interpreter, values: list[Value], tangents: list[
     finally:
         speak(token)
     if newest(values) is not None:  # on a floor with an interpreter, the value's own derivative is by rule as well
-        check_floor(rules, m, outs)
+        check_floor(call.name, m, outs)
         outs, treedef = apply(call, values)
     return outs, moved, treedef
 
@@ -199,8 +189,8 @@ def _grow_by_jvp(call: RuleCall, m: Linearize, values: list[Value], parents: lis
     tangents = [None if p is None else rule.trace(zero(v), p) for v, p in zip(values, parents, strict=True)]
     try:
         outs, moved, treedef = _by_jvp(call, rule, values, tangents)
-        check_floor(call.rules, m, outs)
-        check_floor(call.rules, m, moved, rule)
+        check_floor(call.name, m, outs)
+        check_floor(call.name, m, [t._value if isinstance(t, Traced) and t._main is rule else t for t in moved])
     finally:
         rule.close()
     linear = [type(t) is LinTracer and t._main is rule for t in moved]
@@ -218,7 +208,7 @@ def _grow_by_vjp(call: RuleCall, m: Linearize, values: list[Value], parents: lis
     out, residuals = _pair(rules, "fwd rule", got, "output, residuals")
     outs, treedef = taken_tree(out)
     leaves, res_def = pytree.flatten(residuals)
-    check_floor(rules, m, [*outs, *leaves])
+    check_floor(call.name, m, [*outs, *leaves])
     kept = res_def.unflatten([m.hold(x) if type(x) is np.ndarray and not is_constant(x) else x for x in leaves])
     if rules.has_forward and newest(values) is not None:
         outs, treedef = apply(call, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,20 @@ import pytest
 
 import funcgrad as fg
 from funcgrad import errors
+from tests.laws.paths import PATHS
 
 X = np.array([0.3, -0.7, 1.1])
 RNG = np.random.default_rng(0)
 WIDE = 64
 LAYERS = [RNG.normal(size=(WIDE, WIDE)) / np.sqrt(WIDE) for _ in range(36)]
 BATCH = RNG.normal(size=(500, WIDE))
+
+
+@pytest.fixture(params=PATHS, autouse=True)
+def path(request: Any) -> Iterator[None]:
+    """Both paths of the machine."""
+    with PATHS[request.param]():
+        yield
 
 
 def block(x: Any) -> Any:

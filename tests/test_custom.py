@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -11,8 +12,16 @@ import pytest
 
 import funcgrad as fg
 from funcgrad import errors
+from tests.laws.paths import PATHS
 
 X = np.array([0.3, -0.7, 1.1])
+
+
+@pytest.fixture(params=PATHS, autouse=True)
+def path(request: Any) -> Iterator[None]:
+    """Both paths of the machine."""
+    with PATHS[request.param]():
+        yield
 
 
 def close(a: Any, b: Any) -> None:

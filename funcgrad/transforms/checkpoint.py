@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import attrs
 
@@ -24,6 +24,8 @@ from funcgrad.transforms.replay import Policy, Record, RecordTracer
 from funcgrad.transforms.rules import is_moving
 from funcgrad.transforms.walk import Cotangents, Node, accumulate, two, walk
 
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 Function = Callable[[Sequence[Value]], list[Value]]
 
 
@@ -113,13 +115,14 @@ NAMED = Linear("checkpoint_name", lambda x, *, name: x.view() if shape_of(x) els
 """The identity, under a name. A view, since a result must not be the caller's own array."""
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: T, name: str) -> T:
     """`x` (any pytree), under a name by which a policy may keep it: see `checkpoint`.
 
     >>> checkpoint_name(2.0, "hidden")
     2.0
     """
-    return pytree.map(lambda leaf: bind(NAMED, (value,), {"name": name}) if isinstance(value := bare(leaf), Traced) else leaf, x)
+    named: T = pytree.map(lambda leaf: bind(NAMED, (value,), {"name": name}) if isinstance(value := bare(leaf), Traced) else leaf, x)
+    return named
 
 
 class checkpoint_policies:
@@ -160,6 +163,10 @@ def _policy(policy: Any) -> Policy:
 # ---- the face
 
 
+@overload
+def checkpoint(fun: F, *, policy: str | Policy | None = None) -> F: ...
+@overload
+def checkpoint(fun: None = None, *, policy: str | Policy | None = None) -> Callable[[F], F]: ...
 def checkpoint(fun: Any = None, *, policy: Any = None) -> Any:
     """`fun`, whose derivative keeps its arguments and what `policy` names, and recomputes the rest when it is pulled.
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import attrs
 
@@ -17,17 +17,20 @@ from funcgrad.transforms.arguments import describe, name_of
 from funcgrad.transforms.calls import apply
 from funcgrad.transforms.rules import RuleCall, Rules
 
+P = ParamSpec("P")
+O = TypeVar("O")
+
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-class Custom:
+class Custom(Generic[P, O]):
     """A function and its rules. Where nothing is traced, it is the function itself."""
 
     _verb = "custom"
     _static: tuple[int, ...]
     _own: Rules
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
+    def __init__(self, fun: Callable[P, O], nondiff_argnums: int | Sequence[int] = ()) -> None:
         if not callable(fun):
             raise errors.ArgumentTypeError(self._verb, f"expected a function, got {describe(fun)}. Write `@{self._verb}` above a `def`.")
         inner = fun if isinstance(fun, Custom) else None
@@ -97,16 +100,18 @@ class Custom:
                 return bound.args
         raise errors.ArgumentTypeError(f"{self._verb}({self._own.name})", "arguments that go by keyword only have no place in a rule.")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args = self._positional(args, kwargs)
+    def __call__(self, *given: P.args, **named: P.kwargs) -> O:
+        args = self._positional(given, named)
         static = {n % len(args): args[n] for n in self._static} if self._static else {}
         leaves, in_def = pytree.flatten(tuple([x for k, x in enumerate(args) if k not in static]))
         values = list(map(bare, leaves))
         if not any(isinstance(x, Traced) for x in values):
-            return self._own.f(*args)
+            out: O = self._own.f(*args)
+            return out
         rules = self._rules
         outs, out_def = apply(RuleCall(rules.name, rules, static, in_def), values)
-        return out_def.unflatten(outs)
+        out = out_def.unflatten(outs)
+        return out
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -115,7 +120,7 @@ class Custom:
         return f"<{self._verb} {self._own.name}>"
 
 
-class custom_jvp(Custom):
+class custom_jvp(Custom[P, O]):
     """A function with a derivative rule of its own, for both modes: see `defjvp` and `defjvps`.
 
     Args:
@@ -132,7 +137,7 @@ class custom_jvp(Custom):
     _verb = "custom_jvp"
 
 
-class custom_vjp(Custom):
+class custom_vjp(Custom[P, O]):
     """A function with rules of its own for reverse mode: see `defvjp`. With `defjvp` beside it, it has forward mode as well.
 
     Args:

@@ -13,21 +13,21 @@ from funcgrad.core import Traced
 from funcgrad.pytree.prefix import leaves_or_none
 from funcgrad.tensor import Tensor, wrap
 from funcgrad.transforms.arguments import kind_of, name_of
-from funcgrad.transforms.custom import Custom
+from funcgrad.transforms.custom import Custom, O, P
 
 
-class External(Custom):
+class External(Custom[P, O]):
     """A function that only ever sees plain NumPy values."""
 
     _verb = "external"
 
 
 def external(
-    f: Callable[..., Any],
+    f: Callable[P, O],
     jvp: Callable[..., Any] | None = None,
     vjp: Callable[..., Any] | None = None,
     derivative: str | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, O]:
     """`f`, which may be any code at all, as a function with a derivative. It gets numbers and read-only arrays, never traced ones.
 
     Args:
@@ -49,16 +49,17 @@ def external(
         raise errors.ArgumentError("external", f"derivative must be 'central' or None, got {derivative!r}.")
     if jvp is None and vjp is None and derivative is None:
         raise errors.ArgumentTypeError("external", f"{name_of(f)} needs a `jvp`, a `vjp`, or derivative='central'.")
-    box = External(_closed(f))
+    box: External[P, O] = External(_closed(f))
+    again: Callable[..., Any] = box
     if derivative is not None:
         jvp = jvp or functools.partial(_slope, f)
         vjp = vjp or functools.partial(_slopes, f)
     if jvp is not None:
         push = jvp
-        box.defjvp(lambda primals, tangents: (box(*primals), push(_plain(primals), _plain(tangents))))
+        box.defjvp(lambda primals, tangents: (again(*primals), push(_plain(primals), _plain(tangents))))
     if vjp is not None:
         pull = vjp
-        box.defvjp(lambda *args: ((out := box(*args)), (args, out)), lambda kept, ct: pull(_plain(kept[0]), _plain(kept[1]), _plain(ct)))
+        box.defvjp(lambda *args: ((out := again(*args)), (args, out)), lambda kept, ct: pull(_plain(kept[0]), _plain(kept[1]), _plain(ct)))
     return box
 
 

@@ -17,12 +17,13 @@ from funcgrad.ops.shaping import dense
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.calls import Call, Outputs, apply, check_floor, newest
+from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.forward import Forward, ForwardTracer
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import ids_of, pull_part, zero
 from funcgrad.transforms.replay import Policy, Record, RecordTracer
 from funcgrad.transforms.rules import is_moving
-from funcgrad.transforms.walk import Cotangents, Node, accumulate, two, walk
+from funcgrad.transforms.walk import Cotangents, Node, accumulate, two
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -104,9 +105,8 @@ def _pulled(call: Recomputed, wanted: list[int], came: list[int], n: int, operan
         y = outs[k]
         if type(y) is LinTracer and y._main is m:
             seeds.append((y._node, dense(ct, y._shape)))
-    acc = walk(seeds)
-    ids = [leaf._node[0] for leaf in leaves]
-    return [dense(acc[i], x._shape) if i in acc else zero(spec_of(x._value)) for i, x in zip(ids, leaves, strict=True)]
+    found = pull_back(seeds, [leaf._node[0] for leaf in leaves])
+    return [zero(spec_of(x._value)) if g is None else dense(g, x._shape) for g, x in zip(found, leaves, strict=True)]
 
 
 # ---- what is kept

@@ -177,7 +177,22 @@ def test_older_views_can_still_write() -> None:
     assert fg.grad(f)(large())[0] == 7.0
 
 
-@pytest.mark.parametrize("name", ["vmap", "jit", "custom_jvp", "custom_vjp", "scan", "while_loop", "cond"])
+def test_custom_rules() -> None:
+    """What a rule closes over may belong to an outer transformation, not to its own; and reverse rules have no forward mode."""
+
+    def scaled(y):
+        f = fg.custom_vjp(lambda x: x * y)
+        f.defvjp(lambda x: (x * y, None), lambda _, ct: (ct * y,))
+        return f
+
+    assert fg.grad(lambda y: fg.grad(scaled(y))(2.0))(3.0) == 1.0
+    with pytest.raises(errors.ClosedOverTracerError):
+        fg.grad(lambda x, y: scaled(y)(x), (0, 1))(2.0, 3.0)
+    with pytest.raises(errors.NoRuleError):
+        fg.jvp(scaled(3.0), (2.0,), (1.0,))
+
+
+@pytest.mark.parametrize("name", ["vmap", "jit", "scan", "while_loop", "cond"])
 def test_what_is_not_there_yet(name: str) -> None:
     """Not there, rather than there and wrong. (If this fails, the README's limits have become fewer: change them.)"""
     assert not hasattr(fg, name)

@@ -21,7 +21,8 @@ def real(val: Any) -> Value:
 
 @implements(np.imag)
 def imag(val: Any) -> Value:
-    return ops.imag(array(val))
+    val = array(val)
+    return ops.imag(val) if dtype_of(val).kind == "c" else ops.no_imag(val)
 
 
 @implements(np.angle)

@@ -215,6 +215,7 @@ within_one = elementwise(lambda x: np.clip(x, -1, 1), ID, name="within_one")
 conjugate: Elementwise = elementwise(np.conjugate, lambda t: conjugate(t))
 real = elementwise(lambda x: np.real(x), ID, name="real", keeps_dtype=False)
 imag = elementwise(lambda x: np.imag(x), lambda t: t * -1j, name="imag", keeps_dtype=False)
+no_imag = constant(lambda x: np.imag(x), name="no_imag")  # of real numbers, whose imaginary part is 0
 
 
 def _phase_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:

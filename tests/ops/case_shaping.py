@@ -372,3 +372,5 @@ both(_windows, lambda x: _windows(x, 2, axis=-2), CUBE)
 both(_windows, lambda x: _windows(x, (2, 2), axis=(2, 2)), CUBE)
 both(_windows, lambda x: _windows(x, ()), np.array(1.5))
 flat(_windows, lambda x: _windows(x, 0, 0), MATRIX)
+
+case(np.imag, lambda x: np.imag(x), arr(2, 3), name="imag-of-real", smooth=False)

@@ -10,6 +10,7 @@ from funcgrad.tensor import Tensor, tensor
 from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_gradient, vjp
+from funcgrad.transforms.vmap import vmap
 
 __all__ = [
     "Gradients",
@@ -32,6 +33,7 @@ __all__ = [
     "tree",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 

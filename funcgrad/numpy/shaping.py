@@ -71,7 +71,8 @@ def _order(order: Any, permitted: str) -> str:
 
 def _is_fortran(a: Value) -> bool:
     """Whether the bare array lies in memory with its first axis fastest; NumPy's results depend on that where asked."""
-    flags = np.asarray(ground(a)).flags
+    bottom = np.asarray(ground(a))
+    flags = bottom[(0,) * (bottom.ndim - len(shape_of(a)))].flags if bottom.size else bottom.flags
     return flags.f_contiguous and not flags.c_contiguous
 
 

@@ -162,8 +162,8 @@ class LanesDifferError(FuncgradError, ValueError):
     def __init__(self, transformation: str, kind: str, place: tuple[str, str]) -> None:
         self.kind = kind
         instead = "Use `np.where` instead of `if`." if kind == "bool" else "Use NumPy functions of the mapped value."
-        if kind == "index":
-            instead = "Index a traced value or `fg.tensor(x)`, or use `np.take(x, i)`."
+        if kind in ("index", "array"):
+            instead = "To read an array at a mapped index, write `fg.tensor(x)[i]`."
         super().__init__(f"{transformation}: {kind}() in {place[0]} ({place[1]}), but the answers of the lanes differ. {instead}")
 
 
@@ -182,6 +182,13 @@ class LaneShapesError(FuncgradError, ValueError):
         self.shapes = first, other
         shapes = f"{list(first)} in the first lane, {list(other)} in another"
         super().__init__(f"{transformation}: {name} gives shape {shapes}. All lanes must have one shape: use a mask and `np.where`.")
+
+
+class LaneLayoutError(FuncgradError, ValueError):
+    """`order="A"` or `"K"` of a mapped value."""
+
+    def __init__(self) -> None:
+        super().__init__('order="A" and order="K" ask how an array lies in memory, which a value that vmap maps has lost. Write "C" or "F".')
 
 
 class BatchAxisError(FuncgradError, ValueError):

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import errors
+from funcgrad import errors, pytree
 from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, dtype_of, ground, shape_of, tick
+from funcgrad.numpy import dispatch
 from funcgrad.ops import reductions
 from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.indexing import getitem
 from funcgrad.ops.shaping import reshape
 from funcgrad.tensor import Tracer, user_frame
-from funcgrad.transforms.batching import batched
+from funcgrad.transforms.batching import batched, by_lane
 
 
 class BatchTracer(Tracer):
@@ -26,6 +27,11 @@ class BatchTracer(Tracer):
 
     __slots__ = ()
     _main: Batch
+
+    def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        if func in OF_WHOLE_NUMBERS and func not in dispatch.FUNCTIONS:
+            return _by_lane(func, args, kwargs)
+        return dispatch.call_function(func, args, kwargs)
 
     def __bool__(self) -> bool:
         return bool(self._main.ask(self, bool))
@@ -38,11 +44,20 @@ class BatchTracer(Tracer):
             raise TypeError("only integers can be used as an index; this mapped value is none. Use `int(x)`.")
         return int(self._main.ask(self, operator.index))
 
-    def _number(self) -> Any:
+    def _is_plain(self) -> bool:
+        """Whether nothing but lanes is below, so that no derivative is lost by a look."""
         value: Any = self
         while isinstance(value, BatchTracer):
             value = value._value
-        return super()._number() if isinstance(value, Traced) else np.asarray(ground(self._main.agreed(self, float)))
+        return not isinstance(value, Traced)
+
+    def _number(self) -> Any:
+        return np.asarray(ground(self._main.agreed(self, "float"))) if self._is_plain() else super()._number()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if dtype is None or np.dtype(dtype) == np.dtype(object) or not self._is_plain():
+            return super().__array__(dtype, copy)
+        return np.array(ground(self._main.agreed(self, "array")), dtype)
 
     def __format__(self, spec: str) -> str:
         return str(ground(self))
@@ -92,20 +107,47 @@ class Batch(Interpreter):
             lanes = BY_UFUNC[np.not_equal](lanes, 0)
         elif kind is int and x._dtype.kind == "f":
             lanes = BY_UFUNC[np.trunc](lanes)
-        return kind(self._same(lanes, kind))
+        return kind(self._same(lanes, kind.__name__))
 
-    def agreed(self, x: BatchTracer, kind: Callable[[Any], Any]) -> Value:
+    def agreed(self, x: BatchTracer, kind: str) -> Value:
         """The value that all lanes share."""
-        return self._same(x._value, kind)
+        while isinstance(x, BatchTracer):
+            x = x._main._same(x._value, kind)
+        return x
 
-    def _same(self, lanes: Value, kind: Callable[[Any], Any]) -> Value:
+    def _same(self, lanes: Value, kind: str) -> Value:
         if not self.size:
-            raise errors.EmptyBatchError(str(self.label), kind.__name__, _place())
+            raise errors.EmptyBatchError(str(self.label), kind, _place())
         first = getitem(lanes, index=(0,))
         same = BY_UFUNC[np.equal](lanes, first)
         if not bool(reductions.all(same, axis=tuple(range(-len(shape_of(same)), 0)))):
-            raise errors.LanesDifferError(str(self.label), kind.__name__, _place())
+            raise errors.LanesDifferError(str(self.label), kind, _place())
         return first
+
+
+# ---- what is no primitive, since it has no derivative
+
+OF_WHOLE_NUMBERS = {np.ix_, np.packbits, np.unpackbits, np.ravel_multi_index, np.unravel_index}
+
+
+def _by_lane(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function of whole numbers, one lane after the other."""
+    given, treedef = pytree.flatten((args, kwargs))
+    main = max((x._main for x in given if isinstance(x, Traced)), key=lambda m: m.order)
+    if not isinstance(main, Batch):
+        return dispatch.call_function(func, args, kwargs)  # raises
+    mapped = [isinstance(x, Traced) and x._main is main for x in given]
+    inputs = [x._value if is_mapped else x for x, is_mapped in zip(given, mapped, strict=True)]
+    out_def = None
+
+    def of_lane(*lane: Any) -> tuple[Any, ...]:
+        nonlocal out_def
+        new_args, new_kwargs = treedef.unflatten(lane)
+        out, out_def = pytree.flatten(func(*new_args, **new_kwargs))
+        return tuple(out)
+
+    outs = by_lane(main, Primitive(dispatch.name_of(func), of_lane), inputs, mapped, {})
+    return out_def.unflatten(list(map(main.trace, outs)))  # type: ignore[attr-defined]
 
 
 def _place() -> tuple[str, str]:

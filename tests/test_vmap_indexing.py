@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad import errors
 
 N = 3
 """The batch size, which is also a dimension of `X`."""
@@ -106,7 +107,7 @@ def test_masks() -> None:
     masks = np.array([[True, False, True], [True, True, False], [False, True, True]])
     np.testing.assert_array_equal(fg.vmap(lambda x, m: x[m])(X, masks), np.stack([x[m] for x, m in zip(X, masks, strict=True)]))
     masks[0] = True
-    with pytest.raises(fg.errors.LaneShapesError, match=r"\[3, 4, 3\] in the first lane, \[2, 4, 3\] in another"):
+    with pytest.raises(errors.LaneShapesError, match=r"\[3, 4, 3\] in the first lane, \[2, 4, 3\] in another"):
         fg.vmap(lambda x, m: x[m])(X, masks)
 
 
@@ -114,6 +115,6 @@ def test_an_array_read_by_a_mapped_index() -> None:
     """NumPy asks the index for a number, which it has in each lane alone; `fg.tensor` reads all lanes."""
     table = np.array([10.0, 20.0, 30.0])
     np.testing.assert_array_equal(fg.vmap(lambda i: fg.tensor(table)[i])(J), table[J])
-    with pytest.raises(fg.errors.LanesDifferError, match=r"fg\.tensor\(x\)\[i\]"):
+    with pytest.raises(IndexError):
         fg.vmap(lambda i: table[i])(J)
     np.testing.assert_array_equal(fg.vmap(lambda i: table[i])(np.array([1, 1])), [20.0, 20.0])

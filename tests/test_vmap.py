@@ -234,7 +234,7 @@ def test_nested() -> None:
     outer = fg.vmap(fg.vmap(lambda x, y: x * y, in_axes=(None, 0)), in_axes=(0, None))
     same(outer(W, A[0]), np.outer(W, A[0]))
     square = RNG.normal(size=(3, 3, 3))
-    f = lambda x: np.sort(x)[::-1] @ x  # noqa: E731
+    f = lambda x: np.sort(x)[::-1] @ x
     same(fg.vmap(fg.vmap(f))(square), np.array([[f(x) for x in y] for y in square]))
     same(fg.vmap(fg.vmap(f, in_axes=1), in_axes=2)(square), np.array([[f(square[:, j, i]) for j in range(3)] for i in range(3)]))
 
@@ -270,7 +270,7 @@ def test_strong_zero() -> None:
 def test_lists_of_scalars() -> None:
     """The bridge works on mapped values too."""
     x = np.array([0.1, 0.2, 0.3])
-    rotate = lambda t: np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]) @ np.array([1.0, 2.0])  # noqa: E731
+    rotate = lambda t: np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]) @ np.array([1.0, 2.0])
     same(fg.vmap(rotate)(x), np.stack([rotate(t) for t in x]))
     same(fg.vmap(fg.jacfwd(rotate))(x), np.stack([fg.jacfwd(rotate)(t) for t in x]))
 

@@ -15,7 +15,7 @@ N = 3
 """The batch size, which is also a dimension of `X`."""
 
 X = np.random.default_rng(0).normal(size=(N, 3, 4, 3))
-I = np.array([[0, 2], [1, 1], [2, -1]])  # noqa: E741
+I = np.array([[0, 2], [1, 1], [2, -1]])
 J = np.array([1, 0, 2])
 K = np.array([[[0], [1]], [[2], [0]], [[1], [1]]])
 

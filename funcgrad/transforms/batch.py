@@ -15,8 +15,8 @@ from funcgrad import errors, pytree
 from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, dtype_of, ground, shape_of, tick
 from funcgrad.numpy import dispatch
 from funcgrad.ops import reductions
-from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.indexing import getitem
+from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.shaping import reshape
 from funcgrad.tensor import Tracer, user_frame
 from funcgrad.transforms.batching import batched, by_lane

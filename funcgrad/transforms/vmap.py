@@ -200,4 +200,4 @@ def _left(m: Batch, x: Any, axis: Axis, path: str) -> Any:
         return value
     array = np.asarray(value)
     array = doors.frozen(array.copy() if mine else np.array(array))
-    return of_fresh(array) if m.tensors or isinstance(x, Tensor) and not mine else array
+    return of_fresh(array) if m.tensors or (isinstance(x, Tensor) and not mine) else array

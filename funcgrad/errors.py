@@ -184,6 +184,13 @@ class LaneShapesError(FuncgradError, ValueError):
         super().__init__(f"{transformation}: {name} gives shape {shapes}. All lanes must have one shape: use a mask and `np.where`.")
 
 
+class LaneResultsError(FuncgradError, ValueError):
+    """Lanes that took different paths gave results that do not fit together."""
+
+    def __init__(self, transformation: str, what: str) -> None:
+        super().__init__(f"{transformation}: {what}")
+
+
 class LaneLayoutError(FuncgradError, ValueError):
     """`order="A"` or `"K"` of a mapped value."""
 

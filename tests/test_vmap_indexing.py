@@ -115,6 +115,7 @@ def test_an_array_read_by_a_mapped_index() -> None:
     """NumPy asks the index for a number, which it has in each lane alone; `fg.tensor` reads all lanes."""
     table = np.array([10.0, 20.0, 30.0])
     np.testing.assert_array_equal(fg.vmap(lambda i: fg.tensor(table)[i])(J), table[J])
+    np.testing.assert_array_equal(fg.vmap(lambda i: table[i])(J), table[J])  # by one run for each index
     with pytest.raises(IndexError):
-        fg.vmap(lambda i: table[i])(J)
+        fg.vmap(lambda i: table[i], on_divergence="error")(J)
     np.testing.assert_array_equal(fg.vmap(lambda i: table[i])(np.array([1, 1])), [20.0, 20.0])

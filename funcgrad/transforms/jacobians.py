@@ -21,7 +21,7 @@ from funcgrad.transforms.signatures import Hvp, Jacobian, Jacrev, typed
 
 
 def over_basis(
-    label: Label, apply: Callable[[list[Value]], list[Value]], spaces: Sequence[Value], images: Sequence[Value], chunk_size: int | None
+    label: Label, apply: Callable[[list[Value]], list[Value]], spaces: Sequence[Value], images: Sequence[Value], chunk_size: Any
 ) -> list[list[Value]]:
     """A linear map of every basis vector of the product of `spaces`, as lanes of one pass; `chunk_size` of them at a time.
 
@@ -31,7 +31,7 @@ def over_basis(
     count = sum(sizes)
     step = max(count if chunk_size is None else chunk_size, 1)
     parts = [_some(label, apply, spaces, images, sizes, start, min(start + step, count)) for start in range(0, count, step)]
-    columns = [column[0] if len(column) == 1 else _joined_rows(column) for column in zip(*parts, strict=True)] or [None] * len(images)
+    columns: list[Value] = [_joined_rows(column) for column in zip(*parts, strict=True)] if parts else [None] * len(images)
     table, start = [], 0
     for space, size in zip(spaces, sizes, strict=True):
         table.append([_grid(rows, start, size, shape_of(space), image) for rows, image in zip(columns, images, strict=True)])
@@ -69,7 +69,7 @@ def _rows(m: Batch, row: Value, shape: tuple[int, ...], n: int) -> Value:
 
 
 def _joined_rows(parts: Sequence[Value]) -> Value:
-    return concatenate(*parts, axis=-len(shape_of(parts[0])))
+    return parts[0] if len(parts) == 1 else concatenate(*parts, axis=-len(shape_of(parts[0])))
 
 
 def _grid(rows: Value | None, start: int, size: int, shape: tuple[int, ...], image: Value) -> Value:
@@ -89,7 +89,7 @@ def _last_first(x: Value, n: int) -> Value:
 
 
 def _jacobian(
-    name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, forward: bool, chunk_size: int | None
+    name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, forward: bool, chunk_size: Any
 ) -> Callable[..., Any]:
     label = label_of(name, fun)
     if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1):
@@ -129,7 +129,7 @@ def _jacobian(
     return dress(jacobian, fun)
 
 
-def _blocks(lin: Linearization, forward: bool, chunk_size: int | None) -> list[list[Value]]:
+def _blocks(lin: Linearization, forward: bool, chunk_size: Any) -> list[list[Value]]:
     """For each output leaf and each input leaf an array of shape `[*o, *i]`."""
     if not forward:
         return over_basis(lin.label, lin.pull, lin.values, lin.leaves, chunk_size)

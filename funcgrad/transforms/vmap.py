@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Label, Traced, Value, shape_of
 from funcgrad.numpy.bridge import stacked
-from funcgrad.ops.shaping import broadcast_to, transpose
+from funcgrad.ops.shaping import broadcast_to, concatenate, transpose
 from funcgrad.pytree.prefix import parts_at
 from funcgrad.tensor import Tensor, of_fresh
 from funcgrad.transforms import (
@@ -19,7 +21,7 @@ from funcgrad.transforms import (
     maps,  # noqa: F401  has primitives of its own
 )
 from funcgrad.transforms.arguments import argument_name, describe, dress, kind_of, label_of
-from funcgrad.transforms.batch import Batch, BatchTracer
+from funcgrad.transforms.batch import Batch, BatchTracer, rows
 from funcgrad.transforms.batching import batches, itself
 
 batches(itself, "stop_gradient")
@@ -27,7 +29,9 @@ batches(itself, "stop_gradient")
 Axis = int | None
 
 
-def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None) -> Callable[..., Any]:
+def vmap(
+    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None, *, on_divergence: str = "split"
+) -> Callable[..., Any]:
     """A function that applies `fun` to every example along an axis, in one pass, and stacks the results.
 
     Args:
@@ -37,10 +41,13 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size
             over axis 0.
         out_axes: where the results get their new axis; one for all, or a tree as above. None: a result that is the same for all.
         axis_size: how many examples there are, where no argument tells.
+        on_divergence: what to do where `if`, `while` or `int` look at a value that differs between examples: "split" runs the function
+            once for each path that examples take, which must not change anything outside; "error" raises.
 
     Raises:
         BatchAxisError: an axis that is not there, or axes of different sizes.
-        LanesDifferError: `if`, `while` or `int` on a value that is not the same for all examples.
+        LanesDifferError: examples differ where they must not.
+        LaneResultsError: results of different paths do not fit together.
 
     >>> vmap(lambda x, y: x @ y)(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([1., 4.])
@@ -51,22 +58,40 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size
     for axis in [*_axes_in(label, "in_axes", in_axes), *_axes_in(label, "out_axes", out_axes)]:
         _check_axis(label, axis)
 
+    queue_of = _queues(label, on_divergence)
+
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = pytree.flatten((args, kwargs))
         axes = _spread_in(label, in_axes, args, kwargs)
         inputs = [_entered(label, fun, treedef, k, leaf, axis) for k, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))]
-        m = Batch(label, _size(label, fun, treedef, inputs, axes, axis_size))
-        m.tensors = any(map(doors.is_tensor, leaves))
-        try:
-            given = [x if axis is None else m.trace(_moved(x, axis, 0)) for x, axis in zip(inputs, axes, strict=True)]
-            new_args, new_kwargs = treedef.unflatten(given)
-            same = [x if _is_whole(in_axes, n) else new for n, (x, new) in enumerate(zip(args, new_args, strict=True))]
-            outs, out_def = pytree.flatten(fun(*same, **new_kwargs))
-            found = _spread(label, "out_axes", "the output", out_axes, out_def)
-            results = [_left(m, x, axis, path) for x, axis, path in zip(outs, found, out_def.paths, strict=True)]
-        finally:
-            m.close()
-        return out_def.unflatten(results)
+        size = _size(label, fun, treedef, inputs, axes, axis_size)
+        moved = [x if axis is None else _moved(x, axis, 0) for x, axis in zip(inputs, axes, strict=True)]
+        queue = queue_of(leaves)
+        runs: list[Run] = []
+        place = ("", "")
+        lanes: Any = np.arange(size)
+        while True:
+            m = Batch(label, len(lanes), queue, lanes)
+            m.tensors = any(map(doors.is_tensor, leaves))
+            try:
+                given = [x if axis is None else m.trace(x if not runs else rows(x, lanes)) for x, axis in zip(moved, axes, strict=True)]
+                new_args, new_kwargs = treedef.unflatten(given)
+                same = [x if _is_whole(in_axes, n) else new for n, (x, new) in enumerate(zip(args, new_args, strict=True))]
+                outs, out_def = pytree.flatten(fun(*same, **new_kwargs))
+                found = _spread(label, "out_axes", "the output", out_axes, out_def)
+                values = [_left(m, x, axis, path) for x, axis, path in zip(outs, found, out_def.paths, strict=True)]
+            finally:
+                m.close()
+            place = m.place if m.kept else place
+            runs.append(Run(m.lanes, values, out_def, m.tensors))
+            if not queue:
+                break
+            if len(runs) == MANY:
+                warnings.warn(_many(label, place), stacklevel=2)
+            lanes = queue.pop()
+        joined = runs[0] if len(runs) == 1 else _join(label, runs, found)
+        results = [_finished(x, axis, inputs, joined.tensors) for x, axis in zip(joined.values, found, strict=True)]
+        return joined.out_def.unflatten(results)
 
     return dress(mapped, fun)
 
@@ -172,8 +197,33 @@ def _moved(x: Value, source: int, to: int) -> Value:
 # ---- out
 
 
-def _left(m: Batch, x: Any, axis: Axis, path: str) -> Any:
-    """The results of all lanes, along this axis."""
+@attrs.frozen(eq=False)
+class Run:
+    """What one run of the function gave, and in which lanes. Each value has its lanes along the first axis, or is `Same` for all."""
+
+    lanes: Any
+    values: list[Any]
+    out_def: pytree.TreeDef
+    tensors: bool
+
+
+@attrs.frozen(eq=False)
+class Same:
+    """A result that is not mapped, and is to be returned as it is."""
+
+    value: Any
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """A result along its batch axis; `tensor` says that the function made a Tensor of it."""
+
+    value: Value
+    tensor: bool
+
+
+def _left(m: Batch, x: Any, axis: Axis, path: str) -> Same | Rows:
+    """One result of a run."""
     if type(x) is np.ndarray and x.dtype.hasobject:
         x = stacked(x)
     mine = isinstance(x, BatchTracer) and x._main is m
@@ -181,7 +231,7 @@ def _left(m: Batch, x: Any, axis: Axis, path: str) -> Any:
     if axis is None:
         if mine:
             raise errors.BatchAxisError(str(m.label), f"{where} is mapped, but its out_axes is None. Give it an axis.")
-        return doors.leave_value(m, x)
+        return Same(doors.leave_value(m, x))
     if not mine:
         if isinstance(x, Traced):
             doors.older(m, x)
@@ -191,13 +241,85 @@ def _left(m: Batch, x: Any, axis: Axis, path: str) -> Any:
     if not -len(shape) - 1 <= axis <= len(shape):
         raise errors.BatchAxisError(str(m.label), f"{where} has shape {list(shape)} in one lane, so it cannot get its new axis at {axis}.")
     if mine:
-        value = x._value
-    else:
-        bare = x._array if doors.is_tensor(x) else x
-        value = broadcast_to(bare if isinstance(bare, Traced) else np.asarray(bare), shape=(m.size, *shape))
-    value = _moved(value, 0, axis)
+        return Rows(m.value_of(x), False)
+    bare = x._array if doors.is_tensor(x) else x
+    return Rows(broadcast_to(bare if isinstance(bare, Traced) else np.asarray(bare), shape=(m.size, *shape)), isinstance(x, Tensor))
+
+
+def _finished(x: Same | Rows, axis: Axis, inputs: list[Any], tensors: bool) -> Any:
+    """A result with its new axis in place, and nobody else's memory."""
+    if isinstance(x, Same):
+        return x.value
+    assert axis is not None
+    value = _moved(x.value, 0, axis)
     if isinstance(value, Traced):
         return value
     array = np.asarray(value)
-    array = doors.frozen(array.copy() if mine else np.array(array))
-    return of_fresh(array) if m.tensors or (isinstance(x, Tensor) and not mine) else array
+    if array.base is not None or any(array is given for given in inputs):
+        array = array.copy()
+    doors.frozen(array)
+    return of_fresh(array) if tensors or x.tensor else array
+
+
+# ---- several runs, for lanes that took different paths
+
+
+MANY = 64
+"""Runs; from here on a warning says that there are many paths."""
+
+
+def _many(label: Label, place: tuple[str, str]) -> str:
+    return (
+        f"{label}: the lanes take more than {MANY} different paths, the last of which parted in {place[0]} ({place[1]}); each is a "
+        "run of its own. Use `np.where`, or a plain Python loop over the examples."
+    )
+
+
+def _queues(label: Label, on_divergence: str) -> Callable[[list[Any]], list[Any] | None]:
+    """What makes the queue of a call: none where lanes must not differ."""
+    if on_divergence not in ("split", "error"):
+        raise errors.ArgumentError(str(label), f'on_divergence must be "split" or "error", got {on_divergence!r}.')
+
+    def queue_of(leaves: list[Any]) -> list[Any] | None:
+        if on_divergence == "error" or any(isinstance(x, Iterator) for x in leaves):  # a second run would find an iterator used up
+            return None
+        return []
+
+    return queue_of
+
+
+def _join(label: Label, runs: list[Run], axes: list[Axis]) -> Run:
+    """The results of all runs, each lane in its place."""
+    first = runs[0]
+    for run in runs:
+        if run.out_def != first.out_def:
+            what = f"the results must have one structure in all lanes: {first.out_def} in one, {run.out_def} in another."
+            raise errors.LaneResultsError(str(label), what)
+    lanes = np.concatenate([run.lanes for run in runs])
+    order = np.empty(len(lanes), np.intp)
+    order[lanes] = np.arange(len(lanes))
+    columns = zip(*[run.values for run in runs], strict=True)
+    values = [_joined(label, column, order, path) for column, path in zip(columns, first.out_def.paths, strict=True)]
+    return Run(lanes[order], values, first.out_def, any(run.tensors for run in runs))
+
+
+def _joined(label: Label, parts: tuple[Any, ...], order: Any, path: str) -> Same | Rows:
+    if isinstance(parts[0], Same):
+        if not all(_equal(part.value, parts[0].value) for part in parts):
+            what = f"the output{path} differs between lanes, but its out_axes is None. Give it an axis."
+            raise errors.LaneResultsError(str(label), what)
+        return parts[0]
+    shapes = [shape_of(part.value)[1:] for part in parts]
+    for shape in shapes:
+        if shape != shapes[0]:
+            raise errors.LaneShapesError(str(label), f"the output{path}", shapes[0], shape)
+    together = concatenate(*[part.value for part in parts], axis=-1 - len(shapes[0]))
+    return Rows(rows(together, order), any(part.tensor for part in parts))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, Traced) or isinstance(b, Traced):
+        return False
+    return type(a) is type(b) and bool(np.all(a == b))

@@ -131,7 +131,12 @@ class Batch(Interpreter):
         if self.closed:
             self.new()  # raises
         lanes = reshape(self.value_of(x), shape=(self.size,))
-        if kind is bool and x._dtype.kind != "b":
+        if kind is bool and type(lanes) is np.ndarray and self.size:
+            lanes = lanes != 0
+            yes = np.count_nonzero(lanes)
+            if yes == self.size or not yes:
+                return yes > 0
+        elif kind is bool and x._dtype.kind != "b":
             lanes = BY_UFUNC[np.not_equal](lanes, 0)
         elif kind is int and x._dtype.kind == "f":
             lanes = BY_UFUNC[np.trunc](lanes)

@@ -195,7 +195,9 @@ class LaneLayoutError(FuncgradError, ValueError):
     """`order="A"` or `"K"` of a mapped value."""
 
     def __init__(self) -> None:
-        super().__init__('order="A" and order="K" ask how an array lies in memory, which a value that vmap maps has lost. Write "C" or "F".')
+        super().__init__(
+            'order="A" and order="K" ask how an array lies in memory, which a value that vmap maps has lost. Write "C" or "F".'
+        )
 
 
 class BatchAxisError(FuncgradError, ValueError):

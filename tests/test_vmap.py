@@ -308,3 +308,55 @@ def test_threads() -> None:
         t.join()
     for k in range(4):
         same(found[k], np.stack([fg.grad(f3)(x + k) for x in A]))
+
+
+def test_inputs_do_not_change_meanwhile() -> None:
+    """What is mapped is a copy, or if it is large read-only until the call returns; so gradients see the values that came in."""
+    small, large = np.ones((2, 3)), np.ones((2, 20_000))
+
+    def writes_small(x: Any) -> Any:
+        y = np.sum(x * x)
+        small[:] = 5.0
+        return y
+
+    same(fg.vmap(fg.grad(writes_small))(small), np.full((2, 3), 2.0))
+
+    def writes_large(x: Any) -> Any:
+        large[:] = 5.0
+        return np.sum(x)
+
+    with pytest.raises(ValueError, match="read-only"):
+        fg.vmap(writes_large)(large)
+    large[:] = 2.0
+    same(fg.vmap(lambda x: x)(large), large)
+    assert large.flags.writeable
+
+
+def test_with_the_rest_of_the_library() -> None:
+    """Buffers, models, the tape and Tensors under vmap."""
+
+    def filled(x: Any) -> Any:
+        a = fg.buffer(4)
+        for i in range(4):
+            a[i] = x[i] * i
+        return a.freeze()
+
+    same(fg.vmap(filled)(A), A * np.arange(4.0))
+    same(fg.vmap(fg.jacrev(filled))(A), np.stack([np.diag(np.arange(4.0))] * 3))
+    same(fg.vmap(fg.nn.softmax)(A), np.stack([fg.nn.softmax(a) for a in A]))
+    labels = np.array([0, 3, 1])
+    cross = fg.vmap(fg.grad(lambda z, y: fg.nn.cross_entropy(z, y)))(A, labels) if hasattr(fg.nn, "cross_entropy") else None
+    if cross is not None:
+        same(cross, np.stack([fg.grad(lambda z, y=y: fg.nn.cross_entropy(z, y))(a) for a, y in zip(A, labels, strict=True)]))
+    x = fg.Var(A)
+    g = fg.backward(np.sum(fg.vmap(lambda r: np.sum(np.sin(r)) ** 2)(x)))[x]
+    np.testing.assert_allclose(np.asarray(g), 2 * np.sin(A).sum(1, keepdims=True) * np.cos(A))
+    at = fg.vmap(lambda r, i: fg.tensor(r).at[i].set(0.0))(A, np.array([0, 1, 2]))
+    assert at[1][1] == 0.0
+
+
+def test_scalars_that_were_mapped() -> None:
+    """A vmap of functions of numbers gives arrays, whatever the function returns."""
+    found = fg.vmap(lambda x: 1.0)(A)
+    same(found, np.ones(3))
+    same(fg.vmap(lambda x: x[0] if x.ndim else x)(A), A[:, 0])

@@ -102,7 +102,7 @@ _OPERATORS = {
 
 def install() -> None:
     """Give mapped values these operators."""
-    BatchTracer.__array_ufunc__ = __array_ufunc__  # type: ignore[method-assign]
+    BatchTracer.__array_ufunc__ = __array_ufunc__
     for name, (ufunc, function) in _OPERATORS.items():
         forth, back = _binary(ufunc, function)
         setattr(BatchTracer, f"__{name}__", forth)

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.borrow import Borrows
 from funcgrad.core import Label, Traced, Value, shape_of
 from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.shaping import broadcast_to, concatenate, transpose
@@ -38,8 +39,8 @@ def vmap(
     Args:
         fun: a function of one example.
         in_axes: along which axis each argument has its examples, from the end if negative; None: the same for all. One for all
-            arguments, or a tuple with one for each, which may be a tree that goes as far as the argument's own. Keyword arguments are mapped
-            over axis 0.
+            arguments, or a tuple with one for each, which may be a tree that goes as far as the argument's own. Keyword arguments
+            are mapped over axis 0.
         out_axes: where the results get their new axis; one for all, or a tree as above. None: a result that is the same for all.
         axis_size: how many examples there are, where no argument tells.
         on_divergence: what to do where `if`, `while` or `int` look at a value that differs between examples: "split" runs the function
@@ -62,37 +63,32 @@ def vmap(
     queue_of = _queues(label, on_divergence)
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, treedef = pytree.flatten((args, kwargs))
-        axes = _spread_in(label, in_axes, args, kwargs)
-        inputs = [_entered(label, fun, treedef, k, leaf, axis) for k, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))]
-        size = _size(label, fun, treedef, inputs, axes, axis_size)
-        moved = [x if axis is None else _moved(x, axis, 0) for x, axis in zip(inputs, axes, strict=True)]
-        queue = queue_of(leaves)
-        runs: list[Run] = []
-        place = ("", "")
-        lanes: Any = np.arange(size)
-        while True:
-            m = Batch(label, len(lanes), queue, lanes)
-            m.tensors = any(map(doors.is_tensor, leaves))
-            try:
-                given = [x if axis is None else m.trace(x if not runs else rows(x, lanes)) for x, axis in zip(moved, axes, strict=True)]
+        borrows = Borrows()
+        try:
+            leaves, treedef = pytree.flatten((args, kwargs))
+            axes = _spread_in(label, in_axes, args, kwargs)
+            inputs = [
+                leaf if axis is None else _entered(label, fun, treedef, k, leaf, axis, borrows)
+                for k, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))
+            ]
+            size = _size(label, fun, treedef, inputs, axes, axis_size)
+            batches = [x if axis is None else _moved(x, axis, 0) for x, axis in zip(inputs, axes, strict=True)]
+
+            def call(m: Batch, lanes: Any) -> Any:
+                given = [
+                    x if axis is None else m.trace(x if lanes is None else rows(x, lanes)) for x, axis in zip(batches, axes, strict=True)
+                ]
                 new_args, new_kwargs = treedef.unflatten(given)
-                same = [x if _is_whole(in_axes, n) else new for n, (x, new) in enumerate(zip(args, new_args, strict=True))]
-                outs, out_def = pytree.flatten(fun(*same, **new_kwargs))
-                found = _spread(label, "out_axes", "the output", out_axes, out_def)
-                values = [_left(m, x, axis, path) for x, axis, path in zip(outs, found, out_def.paths, strict=True)]
-            finally:
-                m.close()
-            place = m.place if m.kept else place
-            runs.append(Run(m.lanes, values, out_def, m.tensors))
-            if not queue:
-                break
-            if len(runs) == MANY:
-                warnings.warn(_many(label, place), stacklevel=2)
-            lanes = queue.pop()
-        joined = runs[0] if len(runs) == 1 else _join(label, runs, found)
-        results = [_finished(x, axis, inputs, joined.tensors) for x, axis in zip(joined.values, found, strict=True)]
-        return joined.out_def.unflatten(results)
+                return fun(*[x if _is_whole(in_axes, n) else new_args[n] for n, x in enumerate(args)], **new_kwargs)
+
+            run = _all_lanes(label, call, size, out_axes, queue_of(leaves), any(map(doors.is_tensor, leaves)))
+            results = [_finished(x, axis, inputs, run.tensors) for x, axis in zip(run.values, run.axes, strict=True)]
+            return run.out_def.unflatten(results)
+        except ValueError as error:
+            doors.explain(error, label, borrows)
+            raise
+        finally:
+            borrows.release()
 
     return dress(mapped, fun)
 
@@ -137,7 +133,8 @@ def _spread(label: Label, what: str, of: str, axes: Any, treedef: pytree.TreeDef
     try:
         parts = parts_at(what, prefix, treedef.unflatten(list(range(treedef.num_leaves))))
     except errors.TreeMismatchError as error:
-        raise errors.BatchAxisError(str(label), f"{what} must go along with {of}: at {error.path or 'the root'} it has {error.left}, they {error.right}.") from None  # fmt: skip
+        at = f"at {error.path or 'the root'} it has {error.left}, they {error.right}"
+        raise errors.BatchAxisError(str(label), f"{what} must go along with {of}: {at}.") from None
     return [axis for axis, part in zip(found, parts, strict=True) for _ in pytree.leaves(part)]
 
 
@@ -155,11 +152,9 @@ def _path(fun: Any, treedef: pytree.TreeDef, k: int) -> str:
     return argument_name(fun, int(head)) + below
 
 
-def _entered(label: Label, fun: Any, treedef: pytree.TreeDef, k: int, leaf: Any, axis: Axis) -> Any:
-    """The value of a leaf that is mapped; others stay as they are."""
-    if axis is None:
-        return leaf
-    value = doors.entered(leaf, lambda array: array)
+def _entered(label: Label, fun: Any, treedef: pytree.TreeDef, k: int, leaf: Any, axis: int, borrows: Borrows) -> Any:
+    """The value of a leaf that is mapped. It must not change before the last lane has run, nor while a gradient needs it."""
+    value = doors.entered(leaf, borrows.hold)
     if kind_of(leaf) == "" or (type(value) is np.ndarray and value.dtype.hasobject):
         raise errors.InputError(str(label), _path(fun, treedef, k), describe(leaf), "It cannot be mapped: give it in_axes=None.")
     shape = shape_of(value)
@@ -204,6 +199,7 @@ class Run:
 
     lanes: Any
     values: list[Any]
+    axes: list[Axis]
     out_def: pytree.TreeDef
     tensors: bool
 
@@ -265,6 +261,29 @@ def _finished(x: Same | Rows, axis: Axis, inputs: list[Any], tensors: bool) -> A
 # ---- several runs, for lanes that took different paths
 
 
+def _all_lanes(label: Label, call: Callable[[Batch, Any], Any], size: int, out_axes: Any, queue: list[Any] | None, tensors: bool) -> Run:
+    """One run, and as many more as there are paths in the queue."""
+    runs: list[Run] = []
+    place = ("", "")
+    lanes: Any = None
+    while True:
+        m = Batch(label, size if lanes is None else len(lanes), queue, np.arange(size) if lanes is None else lanes)
+        m.tensors = tensors
+        try:
+            outs, out_def = pytree.flatten(call(m, lanes))
+            axes = _spread(label, "out_axes", "the output", out_axes, out_def)
+            values = [_left(m, x, axis, path) for x, axis, path in zip(outs, axes, out_def.paths, strict=True)]
+        finally:
+            m.close()
+        runs.append(Run(m.lanes, values, axes, out_def, tensors))
+        place = m.place if m.kept else place
+        if not queue:
+            return runs[0] if len(runs) == 1 else _join(label, runs)
+        if len(runs) == MANY:
+            warnings.warn(_many(label, place), stacklevel=3)
+        lanes = queue.pop()
+
+
 MANY = 64
 """Runs; from here on a warning says that there are many paths."""
 
@@ -289,7 +308,7 @@ def _queues(label: Label, on_divergence: str) -> Callable[[list[Any]], list[Any]
     return queue_of
 
 
-def _join(label: Label, runs: list[Run], axes: list[Axis]) -> Run:
+def _join(label: Label, runs: list[Run]) -> Run:
     """The results of all runs, each lane in its place."""
     first = runs[0]
     for run in runs:
@@ -301,7 +320,7 @@ def _join(label: Label, runs: list[Run], axes: list[Axis]) -> Run:
     order[lanes] = np.arange(len(lanes))
     columns = zip(*[run.values for run in runs], strict=True)
     values = [_joined(label, column, order, path) for column, path in zip(columns, first.out_def.paths, strict=True)]
-    return Run(lanes[order], values, first.out_def, any(run.tensors for run in runs))
+    return Run(lanes[order], values, first.axes, first.out_def, first.tensors)
 
 
 def _joined(label: Label, parts: tuple[Any, ...], order: Any, path: str) -> Same | Rows:

@@ -252,3 +252,31 @@ def test_derivatives_with_branches_in_vjp() -> None:
     f = lambda v: np.stack([bent(v[0]), v[1] * bent(v[2])])  # noqa: E731
     for jacobian in (fg.jacfwd, fg.jacrev):
         np.testing.assert_allclose(fg.vmap(jacobian(f))(rows), np.stack([jacobian(f)(r) for r in rows]))
+
+
+def test_errors_that_are_caught() -> None:
+    """An error is a look too: only the lanes that have it take the way of `except`."""
+
+    def f(a):
+        try:
+            return np.linalg.inv(a)
+        except np.linalg.LinAlgError:
+            return np.zeros((2, 2)) + np.sum(a)
+
+    many = np.stack([np.eye(2), np.ones((2, 2)), 2 * np.eye(2), np.zeros((2, 2)), np.diag([3.0, 1.0])])
+    np.testing.assert_array_equal(fg.vmap(f)(many), np.stack([f(a) for a in many]))
+    np.testing.assert_allclose(fg.vmap(fg.jacrev(f))(many), np.stack([fg.jacrev(f)(a) for a in many]))
+    np.testing.assert_allclose(fg.jacrev(lambda a: fg.vmap(f)(a).sum(0))(many), np.stack([fg.jacrev(f)(a) for a in many], 2))
+    with pytest.raises(np.linalg.LinAlgError):
+        fg.vmap(np.linalg.inv)(many)
+    with pytest.raises(errors.LanesDifferError, match=r"inv\(\)"):
+        fg.vmap(f, on_divergence="error")(many)
+
+    def reading(x, i):
+        try:
+            return fg.tensor(x)[i]
+        except IndexError:
+            return -1.0
+
+    i = np.array([0, 5, 2, 1, 9])
+    np.testing.assert_array_equal(fg.vmap(reading, in_axes=(None, 0))(X[:3], i), [X[0], -1, X[2], X[1], -1])

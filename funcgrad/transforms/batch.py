@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, dtype_of, ground, shape_of, tick
+from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, bind, dtype_of, ground, shape_of, tick
 from funcgrad.numpy import dispatch
 from funcgrad.ops import reductions
 from funcgrad.ops.indexing import Slot, getitem
@@ -79,7 +79,7 @@ class Batch(Interpreter):
     a narrowing take part in it when they are next used. Without a queue, to differ is an error.
     """
 
-    __slots__ = ("kept", "lanes", "place", "queue", "size")
+    __slots__ = ("kept", "lanes", "looks_at_errors", "place", "queue", "size")
     lanes: Any
     kept: list[Any]
     queue: list[Any] | None
@@ -92,6 +92,7 @@ class Batch(Interpreter):
         self.closed = self.tensors = False
         self.size, self.lanes, self.queue, self.kept = size, lanes, queue, []
         self.place = ("", "")
+        self.looks_at_errors = False  # whether a user's function runs, which may catch them
 
     def trace(self, value: Value) -> BatchTracer:
         """A tracer of the lanes in `value`."""
@@ -113,8 +114,40 @@ class Batch(Interpreter):
             mine = type(a) is BatchTracer and a._main is self
             values.append(self.value_of(a) if mine else a)
             mapped.append(mine)
-        out = batched(self, prim, values, mapped, params)
+        try:
+            out = batched(self, prim, values, mapped, params)
+        except errors.FuncgradError:
+            raise
+        except Exception as error:
+            if not self.looks_at_errors or not self._narrowed_by_error(prim, values, mapped, params, error):
+                raise
+            return self.process(prim, args, params)
         return tuple(map(self.trace, out)) if type(out) is tuple else self.trace(out)
+
+    def _narrowed_by_error(
+        self, prim: Primitive, values: list[Value], mapped: list[bool], params: dict[str, Any], error: Exception
+    ) -> bool:
+        """An error is a look too: it is raised in those lanes alone that have it, for the function may catch it."""
+        fails = np.array(
+            [raises(prim, [lane_of(v, i) if b else v for v, b in zip(values, mapped, strict=True)], params) for i in range(self.size)]
+        )
+        if fails.all() or not fails.any():
+            return False
+        self.place = _place()
+        if self.queue is None:
+            raise errors.LanesDifferError(str(self.label), prim.name, self.place) from error
+        self._narrow(grouped(fails))
+        return True
+
+    def _narrow(self, groups: list[Any]) -> Any:
+        """Go on with the largest group, and leave the others for later runs."""
+        first = max(groups, key=len)
+        assert self.queue is not None
+        self.queue += [self.lanes[those] for those in groups if those is not first]
+        self.lanes = self.lanes[first]
+        self.kept.append(first)
+        self.size = len(first)
+        return first
 
     def parts(self, x: Any) -> tuple[Value, ...]:
         return (self.value_of(x),)
@@ -144,12 +177,8 @@ class Batch(Interpreter):
             return kind(getitem(lanes, index=(0,)))
         if self.queue is None:
             raise errors.LanesDifferError(str(self.label), kind.__name__, self.place)
-        groups = grouped(lanes if type(lanes) is np.ndarray else np.array([kind(lane_of(lanes, i)) for i in range(self.size)]))
-        first = max(groups, key=len)
-        self.queue += [self.lanes[those] for those in groups if those is not first]
-        self.lanes = self.lanes[first]
-        self.kept.append(first)
-        self.size = len(first)
+        answers = lanes if type(lanes) is np.ndarray else np.array([kind(lane_of(lanes, i)) for i in range(self.size)])
+        first = self._narrow(grouped(answers))
         return kind(lane_of(rows(lanes, first), 0))
 
     def agreed(self, x: BatchTracer, kind: str) -> Value:
@@ -173,6 +202,16 @@ class Batch(Interpreter):
             return True
         self.place = _place()
         return False
+
+
+def raises(prim: Primitive, args: list[Value], params: dict[str, Any]) -> bool:
+    try:
+        bind(prim, args, params)
+    except errors.FuncgradError:
+        raise
+    except Exception:
+        return True
+    return False
 
 
 def grouped(answers: Any) -> list[Any]:

@@ -268,7 +268,7 @@ def _all_lanes(label: Label, call: Callable[[Batch, Any], Any], size: int, out_a
     lanes: Any = None
     while True:
         m = Batch(label, size if lanes is None else len(lanes), queue, np.arange(size) if lanes is None else lanes)
-        m.tensors = tensors
+        m.tensors, m.looks_at_errors = tensors, True
         try:
             outs, out_def = pytree.flatten(call(m, lanes))
             axes = _spread(label, "out_axes", "the output", out_axes, out_def)

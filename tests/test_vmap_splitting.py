@@ -272,6 +272,15 @@ def test_errors_that_are_caught() -> None:
     with pytest.raises(errors.LanesDifferError, match=r"inv\(\)"):
         fg.vmap(f, on_divergence="error")(many)
 
+    def dividing(x):
+        try:
+            with np.errstate(divide="raise"):
+                return 1 / x
+        except FloatingPointError:
+            return 0.0
+
+    np.testing.assert_array_equal(fg.vmap(dividing)(X), [dividing(x) for x in X])
+
     def reading(x, i):
         try:
             return fg.tensor(x)[i]

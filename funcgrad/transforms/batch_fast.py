@@ -50,22 +50,34 @@ def _binary(ufunc: np.ufunc, function: Callable[[Any, Any], Any]) -> tuple[Calla
         if b is None:
             return dispatch.call_ufunc(ufunc, "__call__", (x, y), {})
         m = x._main
-        return made(m, function(x._value if x._epoch == len(m.kept) else m.value_of(x), b))
+        try:
+            out = function(x._value if x._epoch == len(m.kept) else m.value_of(x), b)
+        except Exception:  # the generic path knows which lanes have it
+            return dispatch.call_ufunc(ufunc, "__call__", (x, y), {})
+        return made(m, out)
 
     def back(y: Any, x: Any) -> Any:
         a = _operand(y, x)
         if a is None:
             return dispatch.call_ufunc(ufunc, "__call__", (x, y), {})
         m = y._main
-        return made(m, function(a, y._value if y._epoch == len(m.kept) else m.value_of(y)))
+        try:
+            out = function(a, y._value if y._epoch == len(m.kept) else m.value_of(y))
+        except Exception:
+            return dispatch.call_ufunc(ufunc, "__call__", (x, y), {})
+        return made(m, out)
 
     return forth, back
 
 
-def _unary(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _unary(ufunc: np.ufunc, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def apply(x: Any) -> Any:
         m = x._main
-        return made(m, function(m.value_of(x)))
+        try:
+            out = function(m.value_of(x))
+        except Exception:
+            return dispatch.call_ufunc(ufunc, "__call__", (x,), {})
+        return made(m, out)
 
     return apply
 
@@ -76,7 +88,7 @@ class _Table(dict[Any, Any]):
     def __missing__(self, ufunc: np.ufunc) -> Any:
         found = None
         if ufunc in BY_UFUNC and ufunc.nout == 1 and ufunc.signature is None:
-            found = (_unary(ufunc),) if ufunc.nin == 1 else _binary(ufunc, ufunc) if ufunc.nin == 2 else None
+            found = (_unary(ufunc, ufunc),) if ufunc.nin == 1 else _binary(ufunc, ufunc) if ufunc.nin == 2 else None
         self[ufunc] = found
         return found
 
@@ -108,8 +120,8 @@ def install() -> None:
         setattr(BatchTracer, f"__{name}__", forth)
         if len(name) > 2:
             setattr(BatchTracer, f"__r{name}__", back)
-    for name in ("neg", "pos", "abs"):
-        setattr(BatchTracer, f"__{name}__", _unary(getattr(operator, name)))
+    for name, ufunc in (("neg", np.negative), ("pos", np.positive), ("abs", np.absolute)):
+        setattr(BatchTracer, f"__{name}__", _unary(ufunc, getattr(operator, name)))
 
 
 install()

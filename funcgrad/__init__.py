@@ -1,9 +1,9 @@
 """Exact derivatives of plain NumPy code: functional, immutable, composable."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from funcgrad import nn, tree
+from funcgrad import tree
 from funcgrad.buffer import buffer
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
@@ -11,6 +11,9 @@ from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_gradient, vjp
 from funcgrad.transforms.vmap import vmap
+
+if TYPE_CHECKING:
+    from funcgrad import nn, testing
 
 __all__ = [
     "Gradients",
@@ -30,6 +33,7 @@ __all__ = [
     "nn",
     "stop_gradient",
     "tensor",
+    "testing",
     "tree",
     "value_and_grad",
     "vjp",
@@ -38,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`fg.testing` is imported when it is first asked for: programs do not need it."""
-    if name == "testing":
-        return importlib.import_module("funcgrad.testing")
+    """`fg.nn` and `fg.testing` are imported when they are first asked for: most programs need neither."""
+    if name in ("nn", "testing"):
+        return importlib.import_module(f"funcgrad.{name}")
     raise AttributeError(f"module 'funcgrad' has no attribute {name!r}")

@@ -18,7 +18,7 @@ from funcgrad import errors
 Value = Any
 """An ndarray, a NumPy or Python scalar, or a tracer of an older interpreter."""
 
-_ndarray = np.ndarray
+_ndarray, _float64 = np.ndarray, np.float64
 tick = itertools.count(1).__next__
 """The one counter: interpreters and nodes are numbered in the order of their birth (`next` on a count is atomic)."""
 
@@ -128,7 +128,8 @@ def bind(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
 
 def shape_of(x: Value) -> tuple[int, ...]:
     """The shape of a value; that of a tracer is known without asking anyone."""
-    shape: tuple[int, ...] = x.shape if type(x) is _ndarray else x._shape if isinstance(x, Traced) else np.shape(x)
+    kind = type(x)
+    shape: tuple[int, ...] = x.shape if kind is _ndarray or kind is _float64 else x._shape if isinstance(x, Traced) else np.shape(x)
     return shape
 
 

@@ -44,8 +44,8 @@ class TooLargeToStackError(FuncgradError, TypeError):
     def __init__(self, size: int, limit: int) -> None:
         self.size = size
         super().__init__(
-            f"np.asarray (or np.array) of a traced array of {size} elements would go element by element (limit: {limit}). "
-            "Leave it away: NumPy functions take the traced array as it is."
+            f"np.asarray, np.array or a.dot(x) of a traced array of {size} elements would go element by element (limit: {limit}). "
+            "NumPy functions take the traced array as it is, and `a @ x` takes the place of `a.dot(x)`."
         )
 
 
@@ -105,6 +105,13 @@ class FrozenError(FuncgradError, TypeError):
 
     def __init__(self, what: str, instead: str) -> None:
         super().__init__(f"{what}: tensors and traced values are immutable. {instead}")
+
+
+class NoStridesError(FuncgradError, AttributeError):
+    """`x.strides`, on which the result would depend."""
+
+    def __init__(self, instead: str) -> None:
+        super().__init__(f"x.strides: a traced value or Tensor does not say how it lies in memory. {instead}")
 
 
 class EndedBufferError(FuncgradError, ValueError):

@@ -37,6 +37,7 @@ from funcgrad.numpy import (
     splitting,
     statistics,
     ufuncs,
+    windows,
 )
 
 __all__ = [
@@ -76,4 +77,5 @@ __all__ = [
     "splitting",
     "statistics",
     "ufuncs",
+    "windows",
 ]

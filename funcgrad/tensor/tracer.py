@@ -16,10 +16,12 @@ from funcgrad.numpy import dispatch
 from funcgrad.numpy.bridge import AS_IT_IS, bare
 from funcgrad.numpy.indexing import index_of
 from funcgrad.ops.shaping import unstack
-from funcgrad.tensor.tensor import Tensor, summary
+from funcgrad.tensor.tensor import WINDOWS, Tensor, summary
 
 STACK_LIMIT = 4096
 """The largest traced array that `np.asarray` takes apart into an object array of scalars."""
+
+_AS_STRIDED = np.lib.stride_tricks.as_strided.__code__
 
 ITEM_LIMIT = 64
 """Up to here a traced array is iterated by reading each item; longer ones in one step, or it would take quadratic time to go back."""
@@ -38,10 +40,22 @@ class Tracer(Tensor, Traced):
         AS_IT_IS.add(cls)
 
     shape = property(lambda self: self._shape, doc="The sizes of the axes.")
-    dtype = property(lambda self: self._dtype, doc="The type of the elements.")
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        # Where a sum over an object array has a dtype, `np.mean`, `var` and `std` make a NumPy scalar of it; else they divide it as it is.
+        if sys._getframe(1).f_globals.get("__name__") == "numpy._core._methods":
+            raise AttributeError("dtype")
+        return self._dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The bridge: an object array of scalar tracers, which our functions stack back into one."""
+        caller = sys._getframe(1)
+        if caller.f_code is _AS_STRIDED:  # strides are bytes, and an object array has others
+            raise errors.MissingRuleError("np.lib.stride_tricks.as_strided", WINDOWS)
+        if asserts(caller):
+            return np.array(ground(self), dtype)
         if dtype is not None and np.dtype(dtype) != np.dtype(object):
             seen = self._seen()
             if not isinstance(seen, Traced):
@@ -80,6 +94,9 @@ class Tracer(Tensor, Traced):
         raise TypeError("only integers can be used as an index; a traced value is inexact. Use `int(x)`.")
 
     def _number(self) -> Any:
+        caller = sys._getframe(2)
+        if formats(caller) or asserts(caller):
+            return np.asarray(ground(self))
         seen = self._seen()
         if isinstance(seen, Traced):
             if seen._main.closed:
@@ -118,10 +135,10 @@ class Tracer(Tensor, Traced):
 
 
 def user_frame() -> FrameType:
-    """The nearest frame outside this package: where the user's sentence should point."""
+    """The nearest frame outside this package, NumPy and SciPy: where the user's sentence should point."""
     package = __name__.partition(".")[0]
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (package, "numpy"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (package, "numpy", "scipy"):
         frame = frame.f_back
     return frame
 
@@ -132,6 +149,27 @@ _ASSIGNMENTS = {opcode.opmap.get("STORE_SUBSCR"), opcode.opmap.get("STORE_SLICE"
 def assigns(frame: FrameType) -> bool:
     """Whether the line that runs there is `a[i] = …`."""
     return frame.f_code.co_code[frame.f_lasti] in _ASSIGNMENTS
+
+
+def _remainder() -> bytes:
+    """The instruction that `a % b` compiles to."""
+    code = (lambda a, b: a % b).__code__.co_code
+    return next(code[i : i + 2] for i in range(0, len(code), 2) if code[i] == opcode.opmap["BINARY_OP"])
+
+
+_REMAINDER = _remainder()
+
+
+def formats(frame: FrameType) -> bool:
+    """Whether what runs there is `"%.3f" % x`: of all that `%` may mean, a string alone asks for a Python number."""
+    at = frame.f_lasti
+    return frame.f_code.co_code[at : at + 2] == _REMAINDER
+
+
+def asserts(frame: FrameType) -> bool:
+    """Whether what runs there is an assertion of `np.testing`, which gives back nothing that could lose a gradient."""
+    name: str = frame.f_globals.get("__name__", "")
+    return name.startswith("numpy.testing")
 
 
 def _conversion(what: str, instead: str, also: str = "") -> errors.ConversionError:

@@ -28,7 +28,8 @@ def describe(x: Any) -> str:
     """A value as messages name it: `float64[3, 2]`, or its type."""
     if kind_of(x) and not isinstance(x, (float, complex, int)):
         return f"{x.dtype}{list(x.shape) if x.shape else ''}"
-    return "None" if x is None else type(x).__name__ if kind_of(x) else f"a {type(x).__name__}"
+    name = type(x).__name__
+    return "None" if x is None else name if kind_of(x) else f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
 
 
 def label_of(transformation: str, f: Any) -> Label:

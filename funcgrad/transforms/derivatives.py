@@ -27,6 +27,7 @@ from funcgrad.transforms.signatures import Grad, ValueAndGrad, typed
 from funcgrad.transforms.walk import Node, Product, carries, walk
 
 _ndarray, _float64, _vdot = np.ndarray, np.float64, np.vdot
+ONE = np.float64(1.0)
 
 
 @typed(ValueAndGrad)
@@ -97,9 +98,11 @@ def _differentiate(
             out = fun(traced, *args[1:], **kwargs) if alone else chosen.call(args, kwargs, traced)
             if has_aux:
                 out, aux = doors.pair(label, out)
-            if type(out) is not LinTracer or out._main is not m or out._shape or out._dtype is not DOUBLE or holomorphic:
+            if type(out) is LinTracer and out._main is m and out._dtype is DOUBLE and not out._shape and not holomorphic:
+                seeds: tuple[Any, ...] = ((out._node, ONE),)
+            else:  # the same in general
                 out = _scalar(m, out, holomorphic)
-            seeds = ((out._node, out._dtype.type(1)),) if type(out) is LinTracer and out._main is m else ()
+                seeds = ((out._node, out._dtype.type(1)),) if type(out) is LinTracer and out._main is m else ()
             results = list(map(leave_like, pull_back(seeds, ids), leaves))
             if with_value:
                 out = leave_value(m, out)
@@ -151,9 +154,11 @@ def _enter(
 
 
 def _has_nan(x: Any) -> bool:
+    return _array_has_nan(x) if type(x) is _ndarray else bool(x != x)
+
+
+def _array_has_nan(x: Any) -> bool:
     """By a product with itself while that takes one thread; a sum is as quick for more, but nan also for inf - inf."""
-    if type(x) is not _ndarray:
-        return bool(x != x)
     s = np.add.reduce(x, None) if x.size >= ONE_THREAD else x.dot(x) if x.ndim == 1 else _vdot(x, x)
     return bool(s != s)
 
@@ -173,7 +178,7 @@ def pull_back(seeds: Sequence[tuple[Node, Value]], wanted: Sequence[int], produc
         acc = walk(seeds)
         found = list(map(acc.get, wanted))
         for g in found:
-            if g is not None and (g != g if type(g) is _float64 else _has_nan(g) if type(g) is _ndarray else carries(has_nan, g)):
+            if g is not None and (_array_has_nan(g) if type(g) is _ndarray else g != g if type(g) is _float64 else carries(has_nan, g)):
                 acc = walk(seeds, product)
                 return list(map(acc.get, wanted))
     finally:

@@ -39,7 +39,15 @@ def check_leaf(label: Label, leaf: Any, path: Callable[[], str], holomorphic: bo
             return False
         raise errors.InputError(str(label), path(), f"{describe(leaf)}, which has no derivative", "Pass it as a float, or mark it static.")
     instead = "Only numbers and arrays of numbers have derivatives; pass it as another argument."
-    raise errors.InputError(str(label), path(), describe(leaf), instead)
+    raise errors.InputError(str(label), path(), describe(leaf), _REGISTER if _may_hold_parameters(leaf) else instead)
+
+
+_REGISTER = "If it holds parameters, make its class a dataclass or use `fg.tree.register`; if not, pass it as another argument."
+
+
+def _may_hold_parameters(leaf: Any) -> bool:
+    """Whether this is an object with attributes, of a class that somebody wrote."""
+    return hasattr(leaf, "__dict__") and type(leaf).__module__ not in ("builtins", "numpy") and not isinstance(leaf, np.ndarray)
 
 
 def entered(leaf: Any, hold: Callable[[Any], Any]) -> Value:

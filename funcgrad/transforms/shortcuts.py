@@ -28,7 +28,7 @@ def grown(x: LinTracer, out: Value, node: Node) -> LinTracer:
     m = x._main
     t: LinTracer = m.new()
     t._main, t._value, t._node, t._dtype = m, out, node, x._dtype
-    t._shape = out.shape if type(out) is _ndarray else shape_of(out)
+    t._shape = shape_of(out)
     return t
 
 
@@ -104,7 +104,7 @@ def _product(x: Any, y: Any, product: Callable[[Any, Any], Any] = np.dot) -> Any
     if pulls is None:
         return None
     out = product(a, b)
-    shape = out.shape if type(out) is _ndarray else shape_of(out)
+    shape = shape_of(out)
     node: Node
     if q is None:
         node = (tick(), pulls[0], p, None, m.hold(b), shape)

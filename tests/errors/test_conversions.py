@@ -106,8 +106,8 @@ def test_what_the_message_says_instead_of_filling_works() -> None:
 def test_a_large_array_is_not_taken_apart() -> None:
     """`np.asarray` of more than 4,096 traced elements."""
     assert said(TypeError, fg.grad(lambda x: np.asarray(x).sum()), np.ones(5000)) == (
-        "np.asarray (or np.array) of a traced array of 5000 elements would go element by element (limit: 4096). "
-        "Leave it away: NumPy functions take the traced array as it is."
+        "np.asarray, np.array or a.dot(x) of a traced array of 5000 elements would go element by element (limit: 4096). "
+        "NumPy functions take the traced array as it is, and `a @ x` takes the place of `a.dot(x)`."
     )
     assert fg.grad(lambda x: np.asarray(x).sum())(np.ones(100)).tolist() == [1.0] * 100
 

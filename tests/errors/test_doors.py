@@ -27,6 +27,13 @@ class Layer:
     steps: Any
 
 
+class Net:
+    """A plain class: nothing says which of its attributes are parameters."""
+
+    def __init__(self) -> None:
+        self.w = 1.0
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -41,7 +48,16 @@ class Layer:
             "params['layers'][0].steps[1] is bool, which has no derivative. Pass it as a float, or mark it static.",
         ),
         ("text", "params is a str. Only numbers and arrays of numbers have derivatives; pass it as another argument."),
-        ([1.0, object()], "params[1] is a object. Only numbers and arrays of numbers have derivatives; pass it as another argument."),
+        ([1.0, object()], "params[1] is an object. Only numbers and arrays of numbers have derivatives; pass it as another argument."),
+        (
+            {"net": Net()},
+            "params['net'] is a Net. "
+            "If it holds parameters, make its class a dataclass or use `fg.tree.register`; if not, pass it as another argument.",
+        ),
+        (
+            {"activation": np.sign},
+            "params['activation'] is a ufunc. Only numbers and arrays of numbers have derivatives; pass it as another argument.",
+        ),
     ],
 )
 def test_inputs(params: Any, message: str) -> None:

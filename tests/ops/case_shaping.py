@@ -361,3 +361,14 @@ both(np.copy, lambda x: (x.copy(), x.flat[2], x.astype(complex, casting="safe"),
 both(np.copy, lambda x: (x.copy(), x.repeat(2, 0), np.tile(x, ()), np.pad(x, 1), np.pad(x, 1, "mean"), np.flip(x)), NUMBER)
 case(np.broadcast_arrays, lambda x: (np.broadcast_arrays(x, 1.5), np.select([True], [x], 2), np.where(True, x, 1)), NUMBER)
 flat(np.imag, lambda x: (np.imag(x), x.imag, np.iscomplex(x)), NUMBER)
+
+# ---- sliding windows
+
+_windows = np.lib.stride_tricks.sliding_window_view
+both(_windows, lambda x: _windows(x, 2), VECTOR, complex=True)
+both(_windows, lambda x: _windows(x, (2, 3)), MATRIX)
+both(_windows, lambda x: _windows(x, (2, 1), axis=(0, -1)), CUBE)
+both(_windows, lambda x: _windows(x, 2, axis=-2), CUBE)
+both(_windows, lambda x: _windows(x, (2, 2), axis=(2, 2)), CUBE)
+both(_windows, lambda x: _windows(x, ()), np.array(1.5))
+flat(_windows, lambda x: _windows(x, 0, 0), MATRIX)

@@ -18,7 +18,8 @@ W = RNG.normal(size=4)
 
 
 def same(found: Any, expected: Any, rtol: float = 1e-12) -> None:
-    assert isinstance(found, np.ndarray) and not found.flags.writeable
+    assert isinstance(found, np.ndarray)
+    assert not found.flags.writeable
     assert found.shape == np.shape(expected)
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-14)
 
@@ -103,7 +104,8 @@ def test_types_and_dtypes() -> None:
         """Twice."""
         return 2 * x
 
-    assert fg.vmap(f).__name__ == "f" and fg.vmap(f).__doc__ == "Twice."
+    assert fg.vmap(f).__name__ == "f"
+    assert fg.vmap(f).__doc__ == "Twice."
     assert isinstance(fg.vmap(f)(fg.tensor(A)), fg.Tensor)
     assert isinstance(fg.vmap(lambda x, w: x * w, in_axes=(0, None))(A, fg.tensor(W)), fg.Tensor)
     for dtype in (np.float32, np.float16, np.int8, np.uint16, bool, np.complex64):
@@ -120,7 +122,8 @@ def test_results_are_nobody_elses_memory() -> None:
     x = A.copy()
     for out in fg.vmap(lambda x: (x, x[1:], x.T, W))(x):
         assert not out.flags.writeable
-        assert not np.may_share_memory(out, x) and not np.may_share_memory(out, W)
+        assert not np.may_share_memory(out, x)
+        assert not np.may_share_memory(out, W)
     x[0] = 1.0
     assert W.flags.writeable
 

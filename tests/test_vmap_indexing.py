@@ -61,16 +61,20 @@ def test_reading(index: Any) -> None:
         def read(x, i, j, k):
             return fg.tensor(x)[index(i, j, k)]
 
-        expected = np.stack([
-            lane(X, mapped[0], n)[index(*[lane(v, is_mapped, n) for v, is_mapped in zip((I, J, K), mapped[1:], strict=True)])] for n in range(N)
-        ])  # fmt: skip
+        lanes_of_i = [[lane(v, is_mapped, n) for v, is_mapped in zip((I, J, K), mapped[1:], strict=True)] for n in range(N)]
+        expected = np.stack([lane(X, mapped[0], n)[index(*row)] for n, row in enumerate(lanes_of_i)])
         np.testing.assert_array_equal(fg.vmap(read, axes(mapped))(*args), expected, err_msg=str(mapped))
         weights = np.random.default_rng(1).normal(size=expected.shape[1:])
-        inside = fg.vmap(fg.grad(lambda x, i, j, k: np.sum(read(x, i, j, k) ** 2 * weights)), axes(mapped))(*args)
-        one = fg.grad(lambda x, i, j, k: np.sum(read(x, i, j, k) ** 2 * weights))
+
+        def loss(x, i, j, k, weights=weights):
+            return np.sum(read(x, i, j, k) ** 2 * weights)
+
+        one = fg.grad(loss)
+        inside = fg.vmap(one, axes(mapped))(*args)
         lanes = np.stack([one(*[lane(v, is_mapped, n) for v, is_mapped in zip((X, I, J, K), mapped, strict=True)]) for n in range(N)])
         np.testing.assert_allclose(inside, lanes, err_msg=str(mapped))
-        outside = fg.grad(lambda x, i, j, k: np.sum(fg.vmap(read, axes(mapped))(x, i, j, k) ** 2 * weights))(*args)
+        mapped_loss = fg.vmap(loss, axes(mapped))
+        outside = fg.grad(lambda *x, f=mapped_loss: np.sum(f(*x)))(*args)
         np.testing.assert_allclose(outside, lanes if mapped[0] else lanes.sum(0), err_msg=str(mapped))
 
 

@@ -187,7 +187,7 @@ def test_joins() -> None:
     np.testing.assert_array_equal(g, np.where(X > 0, 2 * X, 1))
     np.testing.assert_array_equal(aux, np.where(X > 0, 1, 2))
     assert isinstance(fg.vmap(bent)(fg.tensor(X)), fg.Tensor)
-    v, k = fg.vmap(lambda x: (bent(x), "name"), out_axes=(0, None))(X)
+    _, k = fg.vmap(lambda x: (bent(x), "name"), out_axes=(0, None))(X)
     assert k == "name"
     moved = fg.vmap(lambda x: x * np.ones(3) if x > 0 else np.zeros(3), out_axes=1)(X)
     np.testing.assert_array_equal(moved, np.maximum(X, 0) * np.ones((3, 1)))
@@ -249,7 +249,7 @@ def test_derivatives_with_branches_in_vjp() -> None:
     found = fg.vmap(lambda x: fg.vjp(bent, x)[1](np.float64(1.0))[0])(X)
     np.testing.assert_allclose(found, by_loop(lambda x: fg.grad(bent)(x), X))
     rows = np.stack([X[:4], X[4:]])
-    f = lambda v: np.stack([bent(v[0]), v[1] * bent(v[2])])  # noqa: E731
+    f = lambda v: np.stack([bent(v[0]), v[1] * bent(v[2])])
     for jacobian in (fg.jacfwd, fg.jacrev):
         np.testing.assert_allclose(fg.vmap(jacobian(f))(rows), np.stack([jacobian(f)(r) for r in rows]))
 

@@ -120,8 +120,8 @@ def install() -> None:
         setattr(BatchTracer, f"__{name}__", forth)
         if len(name) > 2:
             setattr(BatchTracer, f"__r{name}__", back)
-    for name, ufunc in (("neg", np.negative), ("pos", np.positive), ("abs", np.absolute)):
-        setattr(BatchTracer, f"__{name}__", _unary(ufunc, getattr(operator, name)))
+    for name, one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute}.items():
+        setattr(BatchTracer, f"__{name}__", _unary(one, getattr(operator, name)))
 
 
 install()

@@ -1,4 +1,4 @@
-"""vmap = stack: every case, for several subsets of mapped arguments, along the first and the last axis, with derivatives inside and outside."""
+"""vmap = stack: every case, several subsets of mapped arguments, the first and the last axis, derivatives inside and outside."""
 
 from __future__ import annotations
 

@@ -24,18 +24,29 @@ if TYPE_CHECKING:
     from funcgrad.transforms.batch import Batch
 
 Rule = Callable[..., Any]
-RULES: dict[Primitive, Rule] = {}
-"""What is not elementwise and has a rule."""
+RULES: dict[str, Rule] = {}
+"""By name, what is not elementwise and has a rule. (Some primitives are there only once their module is asked for.)"""
+
+_FOUND: dict[Primitive, Rule] = {}
 
 _ndarray = np.ndarray
 
 
 def batched(m: Batch, prim: Primitive, args: list[Value], mapped: list[bool], params: dict[str, Any]) -> Any:
     """`prim` in all lanes; the batch axis of what comes out is the first."""
-    rule = RULES.get(prim)
+    rule = _FOUND.get(prim) or rule_of(prim)
+    return rule(m, prim, args, mapped, params)
+
+
+def rule_of(prim: Primitive) -> Rule:
+    """The rule of a primitive; those that are made at run time have none of their own, and are not kept here."""
+    is_ours = PRIMITIVES.get(prim.name) is prim
+    rule = RULES.get(prim.name) if is_ours else None
     if rule is None:
         rule = aligned if type(prim) is Elementwise or (type(prim) is Constant and isinstance(prim.impl, np.ufunc)) else by_lane
-    return rule(m, prim, args, mapped, params)
+    if is_ours:
+        _FOUND[prim] = rule
+    return rule
 
 
 # ---- shapes
@@ -240,7 +251,7 @@ def _statistic(m: Batch, prim: Primitive, args: list[Value], mapped: list[bool],
 
 def batches(rule: Rule, names: str) -> None:
     for name in names.split():
-        RULES[PRIMITIVES[name]] = rule
+        RULES[name] = rule
 
 
 batches(

@@ -11,6 +11,8 @@ import pytest
 
 import funcgrad as fg
 from funcgrad import errors, pytree
+from funcgrad.ops.kinds import PRIMITIVES
+from funcgrad.transforms.batching import RULES
 from tests.ops.cases import CASES
 from tests.ops.kit import Case
 from tests.ops.problem import Problem, is_inexact, problem, random_like
@@ -153,3 +155,8 @@ def check_derivative(p: Problem, spread: float) -> None:
     assert_stack(inside, expected, rtol, "vmap of vjp")
     assert_stack(list(outside), expected, rtol, "vjp of vmap")
     assert_stack(pushed, stacked([fg.jvp(p, row, row)[1] for row in rows], 0), rtol, "vmap of jvp")
+
+
+def test_rules_are_of_primitives() -> None:
+    """No rule is left over for a primitive that has another name by now."""
+    assert not RULES.keys() - PRIMITIVES.keys()

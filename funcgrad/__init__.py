@@ -7,6 +7,8 @@ from funcgrad import tree
 from funcgrad.buffer import buffer
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
+from funcgrad.transforms.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
+from funcgrad.transforms.custom import custom_jvp, custom_vjp
 from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_gradient, vjp
@@ -20,6 +22,11 @@ __all__ = [
     "Var",
     "backward",
     "buffer",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "custom_jvp",
+    "custom_vjp",
     "grad",
     "hessian",
     "hvp",

@@ -183,6 +183,37 @@ class NoGradAttributeError(FuncgradError, AttributeError):
         super().__init__("a Var has no `.grad`: nothing is ever written to it. Use `grads = fg.backward(loss)`, then `grads[x]`.")
 
 
+# ---- custom rules
+
+
+class NoRuleError(FuncgradError, NotImplementedError):
+    """A function with custom rules has none for this mode."""
+
+    def __init__(self, function: str, transformation: str, instead: str) -> None:
+        self.function = function
+        super().__init__(f"{transformation}: {function} has no custom rule for it. {instead}")
+
+
+class RuleResultError(FuncgradError, TypeError):
+    """A custom rule gave something that does not fit."""
+
+    def __init__(self, function: str, rule: str, what: str) -> None:
+        self.function, self.rule = function, rule
+        super().__init__(f"the {rule} of {function}: {what}")
+
+
+class ClosedOverTracerError(LeakedTracerError):
+    """A custom rule is silent about a traced value that is not an argument."""
+
+    def __init__(self, function: str, transformation: str, place: str) -> None:
+        self.transformation, self.function, self.place = transformation, function, place
+        Exception.__init__(
+            self,
+            f"{function} uses a traced value of {transformation} ({place}) that is not one of its arguments, so its custom rule "
+            f"says nothing of the derivative. Pass it to {function} as an argument.",
+        )
+
+
 # ---- pytrees
 
 
@@ -302,3 +333,11 @@ class NondeterministicError(GradientError):
             f"check_grads({function}): {out} is {values[0]} in one call and {values[1]} in the next, with equal arguments. "
             "Only a function of its arguments has a derivative. Draw random numbers outside and pass them in."
         )
+
+
+class RuleError(GradientError):
+    """`check_rule` found custom rules that are not linear, or not those of the function."""
+
+    def __init__(self, function: str, what: str, values: tuple[object, object]) -> None:
+        self.found, self.expected = values
+        super().__init__(f"check_rule({function}): {what.format(*values)}.")

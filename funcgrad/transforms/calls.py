@@ -1,0 +1,111 @@
+"""Calls: whole functions as operations, made on the spot, whose derivative is not that of what runs inside.
+
+`apply` is to calls what `bind` is to primitives: the interpreter created last among the operands' tracers decides. A call has
+flat operands and gives flat outputs with their treedef, which may depend on values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from funcgrad import errors, pytree
+from funcgrad.core import Interpreter, Traced, Value, dtype_of, shape_of
+from funcgrad.numpy.bridge import bare
+from funcgrad.ops.shaping import cast, dense
+from funcgrad.tensor import Tensor, of_fresh
+from funcgrad.transforms.forward import Forward, ForwardTracer
+from funcgrad.transforms.linearize import Linearize, LinTracer
+from funcgrad.transforms.walk import Node
+
+Outputs = tuple[list[Value], pytree.TreeDef]
+_ndarray = np.ndarray
+
+
+@attrs.frozen(eq=False)
+class Call:
+    """What each interpreter makes of it. All values are of one floor down."""
+
+    name: str
+
+    def run(self, values: Sequence[Value]) -> Outputs:
+        """The function itself; no value is traced."""
+        raise NotImplementedError
+
+    def push(self, m: Forward, values: list[Value], tangents: list[Value | None]) -> tuple[list[Value], list[Value | None], pytree.TreeDef]:
+        """Outputs and their tangents, None where one is zero."""
+        raise NotImplementedError
+
+    def grow(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> Outputs:
+        """Outputs that are tracers of `m` over new nodes."""
+        raise NotImplementedError
+
+
+def newest(values: Sequence[Value]) -> Interpreter | None:
+    """The interpreter created last among those of the values."""
+    mains = [x._main for x in values if isinstance(x, Traced)]
+    return max(mains, key=lambda m: m.order) if mains else None
+
+
+def apply(call: Call, operands: Sequence[Value]) -> Outputs:
+    """The call, as the newest interpreter among its operands' means it."""
+    top = newest(operands)
+    if top is None:
+        return call.run(operands)
+    if top.closed:
+        top.new()  # raises
+    for cls in type(top).__mro__:
+        if cls in MEANINGS:
+            return MEANINGS[cls](call, top, operands)
+    raise errors.NoRuleError(call.name, top.label.transformation, "Leave it out of the transformation.")
+
+
+def _forward(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
+    mine = [type(x) is ForwardTracer and x._main is m for x in operands]
+    values = [x._value if my else x for x, my in zip(operands, mine, strict=True)]
+    outs, tangents, treedef = call.push(m, values, [x._tangent if my else None for x, my in zip(operands, mine, strict=True)])
+    return [_paired(m, y, t) for y, t in zip(outs, tangents, strict=True)], treedef
+
+
+def _paired(m: Forward, y: Value, t: Value | None) -> Value:
+    return y if t is None else m.trace(y, cast(dense(t, shape_of(y)), dtype_of(y)))
+
+
+def _reverse(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
+    mine = [type(x) is LinTracer and x._main is m for x in operands]
+    values = [x._value if my else x for x, my in zip(operands, mine, strict=True)]
+    return call.grow(m, values, [x._node if my else None for x, my in zip(operands, mine, strict=True)])
+
+
+MEANINGS: dict[type, Callable[[Call, Any, Sequence[Value]], Outputs]] = {Forward: _forward, Linearize: _reverse}
+"""By the class of interpreter."""
+
+
+# ---- between values and what users see
+
+
+def face(x: Value) -> Any:
+    """A value as a user's function sees it: an array has the face it has when it is traced, and cannot be written to."""
+    if type(x) is not _ndarray:
+        return x
+    view = x.view()
+    view.flags.writeable = False
+    return of_fresh(view)
+
+
+def taken(x: Any) -> Value:
+    """What a user's function gave, as a value that shares no memory with anything that can be written to."""
+    value = bare(x)
+    if type(value) is not _ndarray:
+        return value
+    if type(x) is _ndarray or value.base is not None or not isinstance(x, Tensor):
+        value = value.copy("K")
+    return value if value.ndim else value[()]
+
+
+def taken_tree(tree: Any) -> Outputs:
+    leaves, treedef = pytree.flatten(tree)
+    return [taken(x) for x in leaves], treedef

@@ -1,0 +1,214 @@
+"""`checkpoint`: recompute instead of remember."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from funcgrad import errors, pytree
+from funcgrad.borrow import HELD
+from funcgrad.core import Label, Traced, Value, bind, shape_of, spec_of, tick
+from funcgrad.numpy.bridge import bare
+from funcgrad.ops.kinds import Linear
+from funcgrad.ops.shaping import dense
+from funcgrad.transforms import doors
+from funcgrad.transforms.arguments import dress, label_of
+from funcgrad.transforms.calls import Call, Outputs, apply, newest
+from funcgrad.transforms.forward import Forward, ForwardTracer
+from funcgrad.transforms.linearize import Linearize, LinTracer
+from funcgrad.transforms.nodes import ids_of, pull_part, zero
+from funcgrad.transforms.replay import Policy, Record, RecordTracer
+from funcgrad.transforms.rules import is_moving
+from funcgrad.transforms.walk import Cotangents, Node, accumulate, two, walk
+
+Function = Callable[[Sequence[Value]], list[Value]]
+
+
+@attrs.frozen(eq=False)
+class Recomputed(Call):
+    """A function of flat values whose derivatives keep its operands, and run it again.
+
+    Its tangents and its pull are such functions as well, so that on every floor operands alone are kept.
+    """
+
+    function: Function
+    label: Label
+    first: list[list[Value]] = attrs.field(factory=list)
+    """The results that are known from the run that was written down; given out once, and not kept."""
+
+    def run(self, values: Sequence[Value]) -> Outputs:
+        outs = self.first.pop() if self.first else self.function(values)
+        return outs, pytree.structure(outs)
+
+    def push(self, m: Forward, values: list[Value], tangents: list[Value | None]) -> tuple[list[Value], list[Value | None], pytree.TreeDef]:
+        self.first.clear()
+        moving = [k for k, t in enumerate(tangents) if t is not None]
+        pushed = Recomputed(self.name, functools.partial(_pushed, self, moving, len(values)), self.label)
+        outs, _ = apply(pushed, [*values, *[tangents[k] for k in moving]])
+        n = len(outs) // 2
+        return outs[:n], list(outs[n:]), pytree.structure(outs[:n])
+
+    def grow(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> Outputs:
+        values = m.kept(values, parents)
+        outs, treedef = apply(self, values)
+        node = (tick(), _pull, *two([p for p in parents if p is not None]), self, values, ids_of(parents), m.order)
+        n = len(outs)
+        return [m.trace(y, (tick(), pull_part, node, None, k, n)) if is_moving(y) else y for k, y in enumerate(outs)], treedef
+
+
+def _pushed(call: Recomputed, moving: list[int], n: int, values: Sequence[Value]) -> list[Value]:
+    """Results and their tangents; the tangents of the operands at `moving` come last."""
+    m = Forward(call.label)
+    inputs = list(values[:n])
+    for k, t in zip(moving, values[n:], strict=True):
+        inputs[k] = m.trace(inputs[k], t)
+    made = call.function(inputs)
+    m.close()
+    mine = [type(y) is ForwardTracer and y._main is m for y in made]
+    outs = [y._value if my else y for y, my in zip(made, mine, strict=True)]
+    return outs + [y._tangent if my else zero(y) for y, my in zip(made, mine, strict=True)]
+
+
+def _pull(node: Node, cts: Any, acc: Cotangents) -> None:
+    call, values, ids, order = node[4:]
+    came = [k for k, c in enumerate(cts) if c is not None]
+    wanted = [k for k, i in enumerate(ids) if i is not None]
+    operands = [*values, *[cts[k] for k in came]]
+    pulled = functools.partial(_pulled, call, wanted, came, len(values))
+    found = pulled(operands) if newest(operands) is None else apply(Recomputed(call.name, pulled, call.label), operands)[0]
+    for k, g in zip(wanted, found, strict=True):
+        if isinstance(g, Traced) and g._main.order == order:
+            raise errors.ClosedOverTracerError(call.name, str(g._main.label), g._main.label.place)
+        accumulate(acc, ids[k], g)
+
+
+def _pulled(call: Recomputed, wanted: list[int], came: list[int], n: int, operands: Sequence[Value]) -> list[Value]:
+    """The cotangents of the operands at `wanted`; those of the results at `came` come last."""
+    m = Linearize(call.label)
+    m.borrows = HELD
+    inputs = list(operands[:n])
+    leaves = []
+    for k in wanted:
+        leaf = inputs[k] = m.leaf(inputs[k])
+        leaves.append(leaf)
+    outs = call.function(inputs)
+    m.close()
+    seeds = []
+    for k, ct in zip(came, operands[n:], strict=True):
+        y = outs[k]
+        if type(y) is LinTracer and y._main is m:
+            seeds.append((y._node, dense(ct, y._shape)))
+    acc = walk(seeds)
+    ids = [leaf._node[0] for leaf in leaves]
+    return [dense(acc[i], x._shape) if i in acc else zero(spec_of(x._value)) for i, x in zip(ids, leaves, strict=True)]
+
+
+# ---- what is kept
+
+NAMED = Linear("checkpoint_name", lambda x, *, name: x.view() if shape_of(x) else x, lambda ct, x, *, name: ct)
+"""The identity, under a name. A view, since a result must not be the caller's own array."""
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """`x` (any pytree), under a name by which a policy may keep it: see `checkpoint`.
+
+    >>> checkpoint_name(2.0, "hidden")
+    2.0
+    """
+    return pytree.map(lambda leaf: bind(NAMED, (value,), {"name": name}) if isinstance(value := bare(leaf), Traced) else leaf, x)
+
+
+class checkpoint_policies:
+    """What `checkpoint` keeps: a policy is a function `policy(primitive, name)` that says whether to keep an operation's result."""
+
+    @staticmethod
+    def nothing(primitive: str, name: str) -> bool:
+        """Keep the arguments alone."""
+        return False
+
+    @staticmethod
+    def everything(primitive: str, name: str) -> bool:
+        """Keep all results: nothing is recomputed."""
+        return True
+
+    @staticmethod
+    def products(primitive: str, name: str) -> bool:
+        """Keep the results of matrix products, which are dear, and recompute the rest."""
+        return primitive in ("matmul", "dot", "einsum", "vecdot")
+
+    @staticmethod
+    def names(*kept: str) -> Policy:
+        """Keep what was given one of these names by `checkpoint_name`."""
+        return lambda primitive, name: name in kept
+
+
+def _policy(policy: Any) -> Policy:
+    found = getattr(checkpoint_policies, policy, None) if policy in ("nothing", "everything", "products") else policy
+    if policy is None:
+        return checkpoint_policies.nothing
+    if not callable(found):
+        rule = f"policy must be 'nothing', 'everything', 'products', or a function, got {policy!r}."
+        rule += " Use `fg.checkpoint_policies.names('…')` for names."
+        raise errors.ArgumentTypeError("checkpoint", rule)
+    return found  # type: ignore[no-any-return]
+
+
+# ---- the face
+
+
+def checkpoint(fun: Any = None, *, policy: Any = None) -> Any:
+    """`fun`, whose derivative keeps its arguments and what `policy` names, and recomputes the rest when it is pulled.
+
+    `fun` runs once. Its operations are written down without their results, and run again for the derivative; random numbers and
+    branches are therefore the same both times. Traced values that `fun` closes over are differentiated as arguments are.
+
+    Args:
+        fun: takes and gives pytrees. Without it, `checkpoint(policy=…)` is a decorator.
+        policy: one of `checkpoint_policies`, its name, or a function `policy(primitive, name)`. By default nothing is kept.
+
+    >>> from funcgrad import grad
+    >>> grad(checkpoint(lambda x: x**3))(2.0)
+    12.0
+    """
+    if fun is None:
+        return functools.partial(checkpoint, policy=policy)
+    label = label_of("checkpoint", fun)
+    keep = _policy(policy)
+    if keep is checkpoint_policies.everything:
+        return fun
+
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        leaves, treedef = pytree.flatten((args, kwargs))
+        values = list(map(bare, leaves))
+        if not any(isinstance(x, Traced) for x in values):
+            return fun(*args, **kwargs)
+        m = Record(label, None if keep is checkpoint_policies.nothing else keep)
+        try:
+            inputs = [m.operand(x) if isinstance(x, Traced) else leaf for x, leaf in zip(values, leaves, strict=True)]
+            given, named = treedef.unflatten(inputs)
+            outs, out_def = pytree.flatten(fun(*given, **named))
+            outs = [_checked(m, x) for x in outs]
+        except BaseException:
+            m.borrows.release()
+            raise
+        finally:
+            m.close()
+        mine = [x for x in outs if type(x) is RecordTracer and x._main is m]
+        line, operands = m.line([x._at for x in mine])
+        call = Recomputed(label.function, line.run, label, [[x._value for x in mine]])
+        del m
+        made = iter(apply(call, operands)[0])
+        return out_def.unflatten([next(made) if type(x) is RecordTracer else x for x in outs])
+
+    return dress(checkpointed, fun)
+
+
+def _checked(m: Record, x: Any) -> Any:
+    """**Law:** what comes out is the record's own, or of an older interpreter."""
+    value = bare(x)
+    if not isinstance(value, Traced):
+        return x
+    return value if value._main is m else doors.older(m, value)

@@ -1,0 +1,149 @@
+"""`custom_jvp` and `custom_vjp`: functions that bring their own derivative, by JAX's protocol."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from funcgrad import errors, pytree
+from funcgrad.core import Traced
+from funcgrad.numpy.bridge import bare
+from funcgrad.transforms.arguments import describe, name_of
+from funcgrad.transforms.calls import apply
+from funcgrad.transforms.rules import RuleCall, Rules
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Custom:
+    """A function and its rules. Where nothing is traced, it is the function itself."""
+
+    _verb = "custom"
+    _static: tuple[int, ...]
+    _own: Rules
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
+        if not callable(fun):
+            raise errors.ArgumentTypeError(self._verb, f"expected a function, got {describe(fun)}. Write `@{self._verb}` above a `def`.")
+        inner = fun if isinstance(fun, Custom) else None
+        own = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        self._static = own or (inner._static if inner else ())
+        self._inner = inner
+        self._own = Rules(name_of(fun), inner._own.f if inner else fun)
+        functools.update_wrapper(self, fun, updated=())
+
+    @property
+    def _rules(self) -> Rules:
+        """Its own rules, and of the function it wraps those that it has not."""
+        own = self._own
+        if self._inner is None:
+            return own
+        below = self._inner._rules
+        forward = own if own.has_forward else below
+        reverse = own if own.fwd is not None else below
+        return attrs.evolve(own, jvp=forward.jvp, jvps=forward.jvps, fwd=reverse.fwd, bwd=reverse.bwd)
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The rule for forward mode, and where there is no other for reverse mode as well.
+
+        `rule(primals, tangents)` gives `(output, its tangent)`, the tangent linear in `tangents`; arguments named by
+        `nondiff_argnums` come first, one by one. The tangent of an int is zero.
+        """
+        self._own = attrs.evolve(self._own, jvp=rule, jvps=None)
+        return rule
+
+    def defjvps(self, *rules: Callable[..., Any] | None) -> None:
+        """A rule for each argument: `rule(tangent, output, *primals)` is its part of the output's tangent; None means zero."""
+        if self._static:
+            raise errors.ArgumentTypeError(self._verb, "defjvps does not go with nondiff_argnums. Use `defjvp`.")
+        self._own = attrs.evolve(self._own, jvp=None, jvps=rules)
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """The rules for reverse mode.
+
+        `fwd(*args)` gives `(output, residuals)`, and `bwd(residuals, cotangent)` a tuple with a cotangent for each argument, or
+        None for zeros. Arguments named by `nondiff_argnums` are not among them; `bwd` gets them first, one by one.
+        """
+        self._own = attrs.evolve(self._own, fwd=fwd, bwd=bwd)
+
+    @functools.cached_property
+    def _signature(self) -> inspect.Signature | None:
+        try:
+            return inspect.signature(self._own.f)
+        except (TypeError, ValueError):
+            return None
+
+    @functools.cached_property
+    def _count(self) -> int:
+        """How many arguments there are, where that is certain; else -1."""
+        if self._signature is None:
+            return -1
+        kinds = [p.kind for p in self._signature.parameters.values()]
+        return len(kinds) if all(kind in _POSITIONAL for kind in kinds) else -1
+
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, defaults included."""
+        if not kwargs and (len(args) == self._count or self._signature is None):
+            return args
+        if self._signature is not None:
+            bound = self._signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            if not bound.kwargs:
+                return bound.args
+        raise errors.ArgumentTypeError(f"{self._verb}({self._own.name})", "arguments that go by keyword only have no place in a rule.")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = self._positional(args, kwargs)
+        static = {n % len(args): args[n] for n in self._static} if self._static else {}
+        leaves, in_def = pytree.flatten(tuple([x for k, x in enumerate(args) if k not in static]))
+        values = list(map(bare, leaves))
+        if not any(isinstance(x, Traced) for x in values):
+            return self._own.f(*args)
+        rules = self._rules
+        outs, out_def = apply(RuleCall(rules.name, rules, static, in_def), values)
+        return out_def.unflatten(outs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{self._verb} {self._own.name}>"
+
+
+class custom_jvp(Custom):
+    """A function with a derivative rule of its own, for both modes: see `defjvp` and `defjvps`.
+
+    Args:
+        fun: takes and gives pytrees.
+        nondiff_argnums: positions of arguments without a derivative; they may be anything, such as functions.
+
+    >>> import numpy as np
+    >>> @custom_jvp
+    ... def f(x):
+    ...     return np.log1p(np.exp(x))
+    >>> f.defjvps(lambda t, out, x: t / (1 + np.exp(-x)))
+    """
+
+    _verb = "custom_jvp"
+
+
+class custom_vjp(Custom):
+    """A function with rules of its own for reverse mode: see `defvjp`. With `defjvp` beside it, it has forward mode as well.
+
+    Args:
+        fun: takes and gives pytrees.
+        nondiff_argnums: positions of arguments without a derivative; they may be anything, such as functions.
+
+    >>> import numpy as np
+    >>> @custom_vjp
+    ... def clip_gradient(x):
+    ...     return x
+    >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (np.clip(ct, -1.0, 1.0),))
+    """
+
+    _verb = "custom_vjp"

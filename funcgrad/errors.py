@@ -107,6 +107,13 @@ class FrozenError(FuncgradError, TypeError):
         super().__init__(f"{what}: tensors and traced values are immutable. {instead}")
 
 
+class NoStridesError(FuncgradError, AttributeError):
+    """`x.strides`, on which the result would depend."""
+
+    def __init__(self, instead: str) -> None:
+        super().__init__(f"x.strides: a traced value or Tensor does not say how it lies in memory. {instead}")
+
+
 class EndedBufferError(FuncgradError, ValueError):
     """A buffer was used after it was frozen."""
 

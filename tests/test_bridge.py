@@ -153,7 +153,6 @@ def test_filling_an_ndarray(how: str) -> None:
         lambda x: np.array([x, x]).astype(float),
         lambda x: np.fromiter([x, x], float),
         lambda x: math.fsum([x, x]),
-        lambda x: np.mean([x, x]),
     ],
 )
 def test_conversions_to_float(cut: Callable[[Any], Any]) -> None:

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from funcgrad import errors
+from funcgrad.core import Frozen
+
+_KNOWN = (np.ndarray, np.generic, Frozen, Number, list, tuple, str, bytes)
+
+
+def defers(self: Any, other: Any) -> bool:
+    """Whether Python should ask `other`, as in `2.0 * vector`: a number meets an object of a class that NumPy knows nothing of."""
+    kind = type(other)
+    return not isinstance(other, _KNOWN) and not hasattr(kind, "__array__") and not hasattr(kind, "__array_ufunc__") and not self.shape
 
 
 def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     def forth(self: Any, other: Any) -> Any:
-        return ufunc(self, other)
+        return NotImplemented if defers(self, other) else ufunc(self, other)
 
     def back(self: Any, other: Any) -> Any:
         return ufunc(other, self)
 
     return forth, back
+
+
+def comparison(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    return (lambda self, other: ufunc(self, other)), (lambda self, other: ufunc(other, self))
 
 
 def unary(ufunc: np.ufunc) -> Callable[[Any], Any]:

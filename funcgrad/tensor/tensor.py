@@ -14,7 +14,10 @@ from funcgrad.core import Frozen, Traced
 from funcgrad.numpy import dispatch
 from funcgrad.numpy.bridge import array, bare, has_traced
 from funcgrad.tensor.at import At
-from funcgrad.tensor.methods import FUNCTIONS_AS_METHODS, METHODS_THAT_WRITE, UFUNCS_AS_METHODS, binary, method, refusal, unary
+from funcgrad.tensor.methods import FUNCTIONS_AS_METHODS, METHODS_THAT_WRITE, UFUNCS_AS_METHODS, binary, comparison, method, refusal, unary
+
+WINDOWS = "Use `np.lib.stride_tricks.sliding_window_view` for windows, or an index."
+"""What to write instead of strides."""
 
 
 @attrs.frozen(eq=False, repr=False, init=False)
@@ -70,6 +73,11 @@ class Tensor(Frozen):
     mT = property(lambda self: np.matrix_transpose(self), doc="The last two axes exchanged.")
     real = property(lambda self: np.real(self), doc="The real part.")
     imag = property(lambda self: np.imag(self), doc="The imaginary part.")
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Refused: nothing here depends on how an array lies in memory."""
+        raise errors.NoStridesError(WINDOWS)
 
     flat = property(lambda self: np.ravel(self), doc="The elements in C order.")
 
@@ -183,10 +191,10 @@ class Tensor(Frozen):
     __xor__, __rxor__ = binary(np.bitwise_xor)
     __lshift__, __rlshift__ = binary(np.left_shift)
     __rshift__, __rrshift__ = binary(np.right_shift)
-    __lt__, __gt__ = binary(np.less)
-    __le__, __ge__ = binary(np.less_equal)
-    __eq__, _ = binary(np.equal)
-    __ne__, _ = binary(np.not_equal)
+    __lt__, __gt__ = comparison(np.less)
+    __le__, __ge__ = comparison(np.less_equal)
+    __eq__, _ = comparison(np.equal)
+    __ne__, _ = comparison(np.not_equal)
     __neg__ = unary(np.negative)
     __pos__ = unary(np.positive)
     __abs__ = unary(np.absolute)

@@ -16,10 +16,12 @@ from funcgrad.numpy import dispatch
 from funcgrad.numpy.bridge import AS_IT_IS, bare
 from funcgrad.numpy.indexing import index_of
 from funcgrad.ops.shaping import unstack
-from funcgrad.tensor.tensor import Tensor, summary
+from funcgrad.tensor.tensor import WINDOWS, Tensor, summary
 
 STACK_LIMIT = 4096
 """The largest traced array that `np.asarray` takes apart into an object array of scalars."""
+
+_AS_STRIDED = np.lib.stride_tricks.as_strided.__code__
 
 ITEM_LIMIT = 64
 """Up to here a traced array is iterated by reading each item; longer ones in one step, or it would take quadratic time to go back."""
@@ -49,7 +51,10 @@ class Tracer(Tensor, Traced):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The bridge: an object array of scalar tracers, which our functions stack back into one."""
-        if asserts(sys._getframe(1)):
+        caller = sys._getframe(1)
+        if caller.f_code is _AS_STRIDED:  # strides are bytes, and an object array has others
+            raise errors.MissingRuleError("np.lib.stride_tricks.as_strided", WINDOWS)
+        if asserts(caller):
             return np.array(ground(self), dtype)
         if dtype is not None and np.dtype(dtype) != np.dtype(object):
             seen = self._seen()
@@ -163,7 +168,8 @@ def formats(frame: FrameType) -> bool:
 
 def asserts(frame: FrameType) -> bool:
     """Whether what runs there is an assertion of `np.testing`, which gives back nothing that could lose a gradient."""
-    return frame.f_globals.get("__name__", "").startswith("numpy.testing")
+    name: str = frame.f_globals.get("__name__", "")
+    return name.startswith("numpy.testing")
 
 
 def _conversion(what: str, instead: str, also: str = "") -> errors.ConversionError:

@@ -34,7 +34,7 @@ def richardson(f: Flat, x: Sequence[Array], v: Sequence[Array], step: float) -> 
 
 
 def _central(f: Flat, x: Sequence[Array], v: Sequence[Array], h: float) -> list[Array]:
-    up, down = (f([a + s * b for a, b in zip(x, v, strict=True)]) for s in (h, -h))
+    up, down = (f(moved(x, v, s)) for s in (h, -h))
     return [(_wide(a) - _wide(b)) / (2 * h) for a, b in zip(up, down, strict=True)]
 
 
@@ -73,6 +73,20 @@ def complex_step(f: Flat, x: Sequence[Array], v: Sequence[Array]) -> list[Array]
         except Exception:  # whatever code that was written for real numbers does with others
             return None
     return [np.imag(a) / h for a in map(np.asarray, out)]
+
+
+def moved(x: Sequence[Array], v: Sequence[Array], step: float) -> list[Array]:
+    """The point `x + step v`."""
+    return [a + step * b for a, b in zip(x, v, strict=True)]
+
+
+def inside(f: Flat, x: Sequence[Array], v: Sequence[Array], step: float) -> float:
+    """`step`, or where the domain of `f` ends nearby, the first of `step` / 2¹⁰, / 2²⁰, … with finite values on both sides."""
+    with np.errstate(all="ignore"):
+        for h in (step / 2.0**k for k in range(0, 50, 10)):
+            if all(np.all(np.isfinite(y)) for s in (h, -h) for y in f(moved(x, v, s))):
+                return h
+    return step
 
 
 def derivative(f: Flat, x: Sequence[Array], v: Sequence[Array], step: float) -> tuple[list[Array], str]:

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from funcgrad import errors
-from funcgrad.testing.differences import LEVELS, Array, derivative
+from funcgrad.testing.differences import LEVELS, Array, derivative, inside, moved
 from funcgrad.testing.flat import Space, pairing, retyped, widened
 from funcgrad.transforms.maps import jvp, vjp
 
@@ -49,16 +49,23 @@ class Check:
         v, ct = self.inputs.leaves(vectors[-1]), space.leaves(slot)
         found = _number(chain[-1], g, self.x, ct, v)
         wide = [widened(a) for a in self.x]
-        run: Callable[..., Any] = lambda arrays: g(*[retyped(a, like) for a, like in zip(arrays, self.x, strict=True)])
-        slopes, by = derivative(run, wide, v, self.step)
+        run, plain = self.widely(g), self.widely(self.f)
+        step = inside(plain, wide, v, self.step)
+        slopes, by = derivative(run, wide, v, step)
         size = sum([float(np.sum(abs(c) * abs(s))) for c, s in zip(ct, slopes, strict=True)])
-        return found, pairing(ct, slopes), self.rtol * size + self.noise(run(wide), ct), by
+        return found, pairing(ct, slopes), self.rtol * size + self.noise(run, wide, v, ct, step), by
 
-    def noise(self, values: Sequence[Any], ct: Sequence[Array]) -> float:
-        """What rounding does to differences of these values."""
+    def widely(self, g: Callable[..., Any]) -> Callable[..., Any]:
+        """`g` of a list of arrays that may have more digits than those it is meant for."""
+        return lambda arrays: g(*[retyped(a, like) for a, like in zip(arrays, self.x, strict=True)])
+
+    def noise(self, run: Callable[..., Any], x: list[Array], v: list[Array], ct: Sequence[Array], step: float) -> float:
+        """What rounding does to differences of values at `x` and around it, where they may be larger by far."""
+        with np.errstate(all="ignore"):
+            values = [y for h in (0.0, step / 2**LEVELS, -step / 2**LEVELS) for y in run(moved(x, v, h))]
         eps = max([float(np.finfo(np.asarray(y).dtype).eps) for y in values])
         largest = max([float(np.max(abs(np.asarray(y)), initial=0.0)) for y in values])
-        atol = 50 * eps * largest * 2**LEVELS / self.step if self.atol is None else self.atol
+        atol = 50 * eps * largest * 2**LEVELS / step if self.atol is None else self.atol
         return atol * sum([float(np.sum(abs(c))) for c in ct])
 
     def partial(self, chain: Sequence[str], vectors: Sequence[Array]) -> tuple[Callable[..., Any], Space, Array]:

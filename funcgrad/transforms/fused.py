@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad.core import bind, tick
 from funcgrad.numpy.dispatch import call_ufunc
 from funcgrad.ops.kinds import BY_UFUNC, ID, NEG, Constant, Elementwise, Rule
+from funcgrad.tensor.methods import defers
 from funcgrad.transforms.hush import hush, speak
 
 OPERATORS = {
@@ -170,11 +171,17 @@ class Table:
         filename = f"<funcgrad {self.names['Tracer'].__name__}.{prim.name}{' (operator)' if operator else ''}>"
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         space = dict(self.names, prim=prim, ufunc=prim.impl)
+        if operator and type(prim) is Elementwise:
+            space["slow"] = _operate
         if isinstance(prim, Elementwise):
             space |= {f"rule_{k}": rule.apply for k, rule in enumerate(prim.rules) if rule is not None}
         exec(compile(text, filename, "exec"), space)
         self.template.made(space)
         return space
+
+
+def _operate(ufunc: np.ufunc, method: str, args: tuple[Any, Any], kwargs: dict[str, Any]) -> Any:
+    return NotImplemented if defers(*args) else call_ufunc(ufunc, method, args, kwargs)
 
 
 class Ufuncs(dict[Any, Any]):

@@ -74,6 +74,9 @@ def test_compiled_code_that_wants_ndarrays() -> None:
         fg.grad(lambda x: np.sum(np.linalg.solve(a, [x, x])))(1.0)
     g = fg.grad(lambda x: np.sum(np.linalg.solve(a, np.stack([x, x]))))(1.0)
     assert g == pytest.approx(np.linalg.solve(a, [1.0, 1.0]).sum())
+    with pytest.raises(TypeError, match="Cannot cast ufunc 'inv'"):
+        fg.grad(lambda x: np.trace(np.linalg.inv(np.array([[x, 0.0], [1.0, x]]))))(2.0)
+    assert fg.grad(lambda x: np.trace(np.linalg.inv(np.block([[x, 0.0], [1.0, x]]))))(2.0) == pytest.approx(-0.5)
 
 
 def test_type_checks() -> None:
@@ -94,6 +97,13 @@ def test_arrays_made_of_traced_numbers() -> None:
 
     assert fg.grad(rotated)(0.3) == pytest.approx(-math.sin(0.3) - 2 * math.cos(0.3))
     assert kinds == [(np.ndarray, np.dtype(object))]
+    a = np.array([[1.0, 2.0, 3.0]])
+    for product in (lambda x: a.dot(x), lambda x: a @ x, lambda x: np.dot(a, x)):
+        np.testing.assert_array_equal(fg.grad(lambda x, product=product: np.sum(product(x)))(X), a[0])
+    for f in (np.isfinite, lambda v: np.logaddexp(v, 0.0)):
+        with pytest.raises(TypeError, match="not supported for the input types"):
+            fg.grad(lambda x, f=f: np.sum(f(np.array([x[0], x[1]]))))(X)
+        fg.grad(lambda x, f=f: np.sum(f(np.stack([x[0], x[1]]))) + x[0])(X)
     with pytest.raises(errors.TooLargeToStackError):
         fg.grad(lambda x: np.sum(np.asarray(x)))(np.ones(4097))
     np.testing.assert_array_equal(fg.grad(lambda x: np.sum(np.asarray(x)))(np.ones(4096)), np.ones(4096))

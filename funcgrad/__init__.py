@@ -12,6 +12,7 @@ from funcgrad.transforms.custom import custom_jvp, custom_vjp
 from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_gradient, vjp
+from funcgrad.transforms.vmap import vmap
 
 if TYPE_CHECKING:
     from funcgrad import nn, testing
@@ -43,6 +44,7 @@ __all__ = [
     "tree",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 

@@ -286,3 +286,24 @@ def test_name_docstring_and_methods(jac: Any) -> None:
     assert (j.__name__, j.__doc__) == ("forward", "Doubles.")
     assert j(np.ones(1)).tolist() == [[2.0]]
     assert fg.jacobian is fg.jacrev
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 5, 100, None])
+def test_chunks(chunk_size: int | None) -> None:
+    """`chunk_size` bounds how many basis vectors go at a time, and changes nothing else."""
+    f = lambda p: (np.sin(p["a"]) * p["b"], np.sum(p["a"]) * p["b"] ** 2)  # noqa: E731
+    p = {"a": np.array([0.3, -1.0, 2.0, 0.1]), "b": 1.5}
+    for jacobian in (fg.jacfwd, fg.jacrev):
+        found, expected = jacobian(f, chunk_size=chunk_size)(p), jacobian(f)(p)
+        for a, b in zip(fg.tree.leaves(found), fg.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-14)
+            assert type(a) is type(b)
+    g = lambda x: np.sum(np.sin(x) * x[::-1])  # noqa: E731
+    np.testing.assert_allclose(fg.hessian(g, chunk_size=chunk_size)(p["a"]), fg.hessian(g)(p["a"]), rtol=1e-14)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True])
+def test_chunks_that_are_none(wrong) -> None:
+    """A chunk holds at least one basis vector."""
+    with pytest.raises(ValueError, match="chunk_size must be a positive int or None"):
+        fg.jacrev(np.sin, chunk_size=wrong)

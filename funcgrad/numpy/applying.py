@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from funcgrad.core import Value, dtype_of, shape_of
+from funcgrad.core import Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.axes import permuted
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.contraction import operand
@@ -40,9 +40,13 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Va
     return y if shape_of(x) else broadcast_to(y, shape=())  # NumPy gives a 0-d array
 
 
+def _is_array(condition: Any) -> bool:
+    return isinstance(condition, (list, np.ndarray)) or (isinstance(condition, Traced) and bool(shape_of(condition)))
+
+
 def _conditions(x: Value, condlist: Any, functions: int) -> list[Any]:
     """One mask per function; the last may be what no other holds."""
-    if np.isscalar(condlist) or (not isinstance(condlist[0], (list, np.ndarray)) and shape_of(x)):
+    if np.isscalar(condlist) or (isinstance(condlist, Traced) and not shape_of(condlist)) or (shape_of(x) and not _is_array(condlist[0])):
         condlist = [condlist]
     found = [c != 0 for c in map(array, condlist)]
     if len(found) == functions - 1:

@@ -11,7 +11,7 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.calculus import joined
 from funcgrad.numpy.dispatch import implements
 from funcgrad.ops.elementwise import where
-from funcgrad.ops.indexing import scalar
+from funcgrad.ops.indexing import Slot, getitem, scalar
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.ordering import argsort
 from funcgrad.ops.shaping import cast
@@ -57,9 +57,15 @@ def _between(x: Value, xp: Value, fp: Value) -> Value:
     if shape_of(xp)[0] == 1:
         return where(x == x, fp[0], x)
     low, near = segments(x, xp)
-    width = xp[low + 1] - xp[low]
-    slope = (fp[low + 1] - fp[low]) / where(width == 0, 1.0, width)
-    return slope * (x - xp[near]) + fp[near]
+    next_x, next_f, low_x, low_f = (_at(v, i) for i in (low + 1, low) for v in (xp, fp))
+    width = next_x - low_x
+    slope = (next_f - low_f) / where(width == 0, 1.0, width)
+    return slope * (x - _at(xp, near)) + _at(fp, near)
+
+
+def _at(x: Value, i: Value) -> Value:
+    """`x[i]`, where the positions may be traced although `x` is not."""
+    return getitem(x, i, index=(Slot(0),))
 
 
 def _periodic(x: Value, xp: Value, fp: Value, period: Any) -> tuple[Value, Value, Value]:
@@ -69,5 +75,5 @@ def _periodic(x: Value, xp: Value, fp: Value, period: Any) -> tuple[Value, Value
     period = abs(array(period))
     x, xp = x % period, xp % period
     order = argsort(xp, axis=-1, kind=None, stable=None)
-    xp, fp = xp[order], fp[order]
+    xp, fp = _at(xp, order), _at(fp, order)
     return x, joined([xp[-1:] - period, xp, xp[:1] + period], -1), joined([fp[-1:], fp, fp[:1]], -1)

@@ -60,7 +60,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 @implements(np.lexsort)
 def lexsort(keys: Any, axis: Any = -1) -> Any:
     keys = [array(k) for k in keys] if isinstance(keys, (list, tuple)) else [keys[i] for i in range(shape_of(keys)[0])]
-    return ops.lexsort(*keys, axis=axis)
+    return ops.lexsort(*keys, axis=negative_axis(keys[0], axis) if keys and shape_of(keys[0]) else axis)
 
 
 def _kth(kth: Any) -> Any:

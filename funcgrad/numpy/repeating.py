@@ -14,6 +14,7 @@ from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.shaping import Shape, broadcast_to, negative_axis, ravel, sizes, with_rank
 from funcgrad.ops import shaping as ops
 from funcgrad.ops.indexing import Slot, getitem
+from funcgrad.ops.kinds import constant
 
 
 def gathered(a: Value, at: Any, axis: int) -> Value:
@@ -72,12 +73,22 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Value:
 @implements(np.trim_zeros)
 def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Value:
     a = array(filt)
-    holds, along = a != 0, {} if axis is None else {"axis": axis}
-    np.trim_zeros(holds[:0], trim)  # raises NumPy's sentence about `trim`
-    shape = shape_of(a)
-    front = np.trim_zeros(holds, "f", **along).shape if "f" in trim.lower() else shape
-    back = np.trim_zeros(holds, "b", **along).shape if "b" in trim.lower() else shape
-    return getitem(a, index=tuple([slice(n - f, b) for n, f, b in zip(shape, front, back, strict=True)]))
+    np.trim_zeros(np.zeros(0), trim)  # raises NumPy's sentence about `trim`
+    along = axis if axis is None or isinstance(axis, int) else tuple(axis)
+    front, back = trimmed(a != 0, front="f" in trim.lower(), back="b" in trim.lower(), axis=along)
+    n = len(shape_of(a))
+    return getitem(a, index=tuple([slice(int(front[i]), int(back[i])) for i in range(n)]))
+
+
+def _trimmed(holds: Any, *, front: bool, back: bool, axis: Any) -> tuple[Any, Any]:
+    along = {} if axis is None else {"axis": axis}
+    shape = np.array(holds.shape)
+    start = shape - np.trim_zeros(holds, "f", **along).shape if front else 0 * shape
+    return start, np.array(np.trim_zeros(holds, "b", **along).shape) if back else shape
+
+
+trimmed = constant(_trimmed, name="trimmed")
+"""Where what `np.trim_zeros` leaves begins and ends, along each axis."""
 
 
 @implements(np.insert)

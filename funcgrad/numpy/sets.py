@@ -91,4 +91,4 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: Any = False, return_indices: 
     if not return_indices:
         return values
     mine, theirs = order[at], order[at + 1] - shape_of(a)[0]
-    return values, mine if first is None else first[mine], theirs if second is None else second[theirs]
+    return values, mine if first is None else _read(first, mine), theirs if second is None else _read(second, theirs)

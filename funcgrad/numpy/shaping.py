@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from funcgrad import errors
 from funcgrad.core import Value, ground, shape_of
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
@@ -69,9 +70,17 @@ def _order(order: Any, permitted: str) -> str:
     return upper
 
 
+def _in_memory(a: Value) -> Any:
+    """The bare array. Of a value mapped by `vmap` nobody knows how one lane would lie in memory."""
+    bottom = np.asarray(ground(a))
+    if bottom.ndim > len(shape_of(a)) > 1:
+        raise errors.LaneLayoutError()
+    return bottom
+
+
 def _is_fortran(a: Value) -> bool:
     """Whether the bare array lies in memory with its first axis fastest; NumPy's results depend on that where asked."""
-    flags = np.asarray(ground(a)).flags
+    flags = _in_memory(a).flags
     return flags.f_contiguous and not flags.c_contiguous
 
 
@@ -97,7 +106,7 @@ def ravel(a: Any, order: Any = "C") -> Value:
 def _as_in_memory(a: Value) -> Value:
     """The axes in the order of their strides, largest first."""
     n = len(shape_of(a))
-    strides = np.asarray(ground(a)).strides[-n:] if n else ()
+    strides = _in_memory(a).strides[-n:] if n else ()
     axes = tuple(sorted(range(-n, 0), key=lambda i: -abs(strides[i])))
     return a if axes == tuple(range(-n, 0)) else ops.transpose(a, axes=axes)
 

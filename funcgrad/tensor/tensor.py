@@ -13,6 +13,7 @@ from funcgrad.borrow import is_constant
 from funcgrad.core import Frozen, Traced
 from funcgrad.numpy import dispatch
 from funcgrad.numpy.bridge import array, bare, has_traced
+from funcgrad.numpy.indexing import index_of
 from funcgrad.tensor.at import At
 from funcgrad.tensor.methods import FUNCTIONS_AS_METHODS, METHODS_THAT_WRITE, UFUNCS_AS_METHODS, binary, comparison, method, refusal, unary
 
@@ -100,7 +101,10 @@ class Tensor(Frozen):
         return [wrap(row) for row in self._array]
 
     def __getitem__(self, index: Any) -> Any:
-        part = self._array[bare(index)]  # nobody can write to it, nor to what it is a view of
+        index = bare(index)
+        if has_traced(index):
+            return index_of(self._array, index)
+        part = self._array[index]  # nobody can write to it, nor to what it is a view of
         return of_fresh(part) if type(part) is np.ndarray else wrap(part)
 
     def __setitem__(self, index: Any, value: Any) -> None:

@@ -111,4 +111,4 @@ def strong(product: Product, ct: Value, partial: Value, plain: Callable[[], Valu
     """
     g = product(ct, partial)
     lost = isnan(g)
-    return where(lost, plain(), g) if np.any(lost) else g
+    return where(lost, plain(), g) if carries(np.any, lost) else g

@@ -177,7 +177,24 @@ def test_older_views_can_still_write() -> None:
     assert fg.grad(f)(large())[0] == 7.0
 
 
-@pytest.mark.parametrize("name", ["vmap", "jit", "scan", "while_loop", "cond"])
+def test_looks_under_vmap() -> None:
+    """Python's `if` and `table[i]` have as many runs as there are answers; shapes that differ between examples raise."""
+    runs = []
+
+    def f(x, i):
+        runs.append(x)
+        return [x * 2, -x][i] if x > 0 else x
+
+    np.testing.assert_array_equal(fg.vmap(f)(np.array([1.0, -1.0, 2.0, 3.0]), np.array([0, 1, 1, 0])), [2, -1, -2, 6])
+    assert len(runs) == 3
+    with pytest.raises(errors.LaneShapesError):
+        fg.vmap(lambda x: x[x > 0])(np.array([[1.0, -1.0], [2.0, 3.0]]))
+    for order in "AK":
+        with pytest.raises(errors.LaneLayoutError):
+            fg.vmap(lambda x, order=order: np.ravel(x.T, order=order))(np.ones((2, 3, 4)))
+
+
+@pytest.mark.parametrize("name", ["jit", "scan", "while_loop", "cond"])
 def test_what_is_not_there_yet(name: str) -> None:
     """Not there, rather than there and wrong. (If this fails, the README's limits have become fewer: change them.)"""
     assert not hasattr(fg, name)

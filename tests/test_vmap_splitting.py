@@ -1,0 +1,254 @@
+"""Python control flow on mapped values: lanes that take different paths are runs of their own."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad import errors
+
+X = np.array([-2.0, -0.5, 0.0, 0.3, 1.0, 7.0, -3.0, 2.5])
+
+
+def bent(x: Any) -> Any:
+    if x < -1:
+        return -3.0 * x
+    if x < 1:
+        return x**2
+    return np.sin(x)
+
+
+def newton(x: Any) -> Any:
+    """The square root of 1 + x², until it stands."""
+    a, r = 1 + x * x, 1.0 + 0 * x
+    for _ in range(50):
+        new = 0.5 * (r + a / r)
+        if abs(new - r) < 1e-13 * abs(new):
+            return new
+        r = new
+    return r
+
+
+def escape_time(c: Any) -> Any:
+    z, n = 0 * c, 0
+    while abs(z) < 2 and n < 30:
+        z = z * z + c
+        n += 1
+    return n
+
+
+def bisect(y: Any) -> Any:
+    """The x with x³ + x = y."""
+    low, high = -10.0 + 0 * y, 10.0 + 0 * y
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        if middle**3 + middle < y:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def tax(income: Any) -> Any:
+    paid = 0.0
+    for bound, rate in ((1.0, 0.1), (2.0, 0.2), (5.0, 0.4)):
+        if income <= bound:
+            break
+        paid = paid + (income - bound) * rate
+    return paid
+
+
+def by_loop(f: Any, *arrays: Any) -> Any:
+    return np.stack([np.asarray(f(*row)) for row in zip(*arrays, strict=True)])
+
+
+@pytest.mark.parametrize("f", [bent, newton, bisect, tax], ids=lambda f: f.__name__)
+def test_branches_and_loops(f: Any) -> None:
+    """Values and gradients, from inside and outside, are those of a loop."""
+    np.testing.assert_allclose(fg.vmap(f)(X), by_loop(f, X), rtol=1e-13)
+    if f is bisect:
+        return
+    slopes = [fg.grad(lambda x: f(x) + 0 * x)(x) for x in X]
+    np.testing.assert_allclose(fg.vmap(fg.grad(lambda x: f(x) + 0 * x))(X), slopes, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(fg.grad(lambda x: np.sum(fg.vmap(f)(x)))(X), slopes, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(fg.jvp(fg.vmap(f), (X,), (np.ones(8),))[1], slopes, rtol=1e-12, atol=1e-14)
+    curves = [fg.grad(fg.grad(lambda x: f(x) + 0 * x**2))(x) for x in X]
+    np.testing.assert_allclose(fg.vmap(fg.grad(fg.grad(lambda x: f(x) + 0 * x**2)))(X), curves, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(np.diag(fg.hessian(lambda x: np.sum(fg.vmap(f)(x)))(X)), curves, rtol=1e-10, atol=1e-12)
+
+
+def test_counts() -> None:
+    """Whole numbers that come out of loops are stacked."""
+    c = np.linspace(-2, 1, 30) + 0.5j
+    found = fg.vmap(escape_time)(c)
+    np.testing.assert_array_equal(found, by_loop(escape_time, c))
+    assert found.dtype == int
+
+
+def test_runs() -> None:
+    """As many runs as there are paths; the most frequent answer goes first, so that most lanes run once."""
+    sizes = []
+
+    def f(x):
+        if x > 0:
+            sizes.append(x._main.size)
+            return x
+        sizes.append(x._main.size)
+        return -x
+
+    np.testing.assert_array_equal(fg.vmap(f)(X), np.abs(X))
+    assert sizes == [4, 4]
+    sizes.clear()
+    fg.vmap(f)(np.array([1.0, 2.0, -1.0, 3.0]))
+    assert sizes == [3, 1]
+
+
+def test_older_values_narrow_when_used() -> None:
+    """What was computed before the lanes parted goes on with those that are left."""
+
+    def f(x, y):
+        square, early = x * x, np.stack([x, y])
+        if x > 0:
+            kept = square + y
+            if y > 0:
+                return kept * early[0] + square
+            return kept - early[1]
+        return square * y + np.sum(early)
+
+    y = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, 1.0])
+    np.testing.assert_allclose(fg.vmap(f)(X, y), by_loop(f, X, y))
+    grads = fg.vmap(fg.grad(f, (0, 1)))(X, y)
+    for k in range(2):
+        np.testing.assert_allclose(grads[k], by_loop(lambda a, b, k=k: fg.grad(f, (0, 1))(a, b)[k], X, y))
+
+
+def test_nested() -> None:
+    """Both the inner and the outer lanes part."""
+
+    def f(x, y):
+        n = 0
+        while x * y > 1 and n < 5:
+            x, n = x / 2, n + 1
+        return x if y > 0 else x - y
+
+    outer = fg.vmap(fg.vmap(f, in_axes=(None, 0)), in_axes=(0, None))
+    expected = np.array([[f(x, y) for y in X] for x in X])
+    np.testing.assert_allclose(outer(X, X), expected)
+    np.testing.assert_allclose(fg.vmap(lambda x: fg.vmap(lambda y: f(x, y))(X[::2]) if x > 0 else x * X[::2])(X),
+                               np.stack([expected[i, ::2] if x > 0 else x * X[::2] for i, x in enumerate(X)]))  # fmt: skip
+    slope = fg.vmap(fg.vmap(fg.grad(f), in_axes=(None, 0)), in_axes=(0, None))(X, X)
+    np.testing.assert_allclose(slope, [[fg.grad(f)(x, y) for y in X] for x in X])
+    total = fg.grad(lambda x: np.sum(outer(x, X)))(X)
+    np.testing.assert_allclose(total, slope.sum(1))
+
+
+def test_pythons_functions_that_look() -> None:
+    """`min`, `max`, `sorted`, `range`, `int`, `round`, indices of lists, `float` and `math` work lane by lane."""
+    import math
+
+    y = X[::-1].copy()
+    np.testing.assert_allclose(fg.vmap(lambda x, y: max(x, y, 0.5) - min(x, y))(X, y), np.maximum(np.maximum(X, y), 0.5) - np.minimum(X, y))
+    np.testing.assert_allclose(fg.vmap(lambda x, y: sorted([x, y, 0.1])[1])(X, y), np.median(np.stack([X, y, 0 * X + 0.1]), 0))
+    n = np.array([3, 0, 1, 3])
+    np.testing.assert_allclose(fg.vmap(lambda n: sum(range(n)) + ["a", "bb", "c", "dd"].index(["a", "bb", "c", "dd"][n]))(n), [6, 0, 1, 6])
+    np.testing.assert_allclose(fg.vmap(lambda x: 2 ** int(x))(np.array([1.5, 3.0, 1.2])), [2, 8, 2])
+    np.testing.assert_allclose(fg.vmap(lambda x: math.sin(x))(X), np.sin(X))
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(fg.vmap(lambda x: 1 / np.float64(x.item()))(np.array([0.0, -0.0, 2.0])), [np.inf, -np.inf, 0.5])
+    np.testing.assert_array_equal(fg.vmap(lambda x: float(x))(np.array([np.nan, 1.0, np.nan])), [np.nan, 1.0, np.nan])
+
+
+def test_conversions_keep_gradients() -> None:
+    """Where something is being differentiated, `float` is refused as ever."""
+    with pytest.raises(errors.ConversionError, match="gradient"):
+        fg.vmap(fg.grad(lambda x: float(x) * x))(X)
+    with pytest.raises(errors.ConversionError, match="gradient"):
+        fg.grad(lambda x: np.sum(fg.vmap(lambda y: float(y) * y)(x)))(X)
+
+
+def test_joins() -> None:
+    """Trees, bools, ints, aux and mixed dtypes of all paths are joined."""
+
+    def f(x):
+        if x > 0:
+            return {"v": x, "n": 1, "b": True, "t": np.array([1, 2])}
+        return {"v": 0, "n": 2, "b": False, "t": np.array([x, 2.0])}
+
+    found = fg.vmap(f)(X)
+    np.testing.assert_array_equal(found["v"], np.maximum(X, 0))
+    np.testing.assert_array_equal(found["n"], np.where(X > 0, 1, 2))
+    assert found["b"].dtype == bool
+    np.testing.assert_array_equal(found["t"][:, 0], np.where(X > 0, 1, X))
+    g, aux = fg.vmap(fg.grad(lambda x: (x * x, 1) if x > 0 else (x, 2), has_aux=True))(X)
+    np.testing.assert_array_equal(g, np.where(X > 0, 2 * X, 1))
+    np.testing.assert_array_equal(aux, np.where(X > 0, 1, 2))
+    assert isinstance(fg.vmap(bent)(fg.tensor(X)), fg.Tensor)
+    v, k = fg.vmap(lambda x: (bent(x), "name"), out_axes=(0, None))(X)
+    assert k == "name"
+    moved = fg.vmap(lambda x: x * np.ones(3) if x > 0 else np.zeros(3), out_axes=1)(X)
+    np.testing.assert_array_equal(moved, np.maximum(X, 0) * np.ones((3, 1)))
+
+
+def test_results_that_do_not_fit_together() -> None:
+    """Structures, shapes and constants that differ between lanes are named."""
+    with pytest.raises(errors.LaneResultsError, match="one structure in all lanes"):
+        fg.vmap(lambda x: (x, x) if x > 0 else [x, x])(X)
+    with pytest.raises(errors.LaneShapesError, match=r"the output\['a'\] gives shape"):
+        fg.vmap(lambda x: {"a": x * np.ones(2) if x > 0 else x})(X)
+    with pytest.raises(errors.LaneResultsError, match="differs between lanes, but its out_axes is None"):
+        fg.vmap(lambda x: (x, "up" if x > 0 else "down"), out_axes=(0, None))(X)
+
+
+def test_refusals() -> None:
+    """on_divergence="error", and iterators, which a second run would find used up."""
+    with pytest.raises(errors.LanesDifferError, match=r"bool\(\) in bent \(test_vmap_splitting.py:\d+\)"):
+        fg.vmap(bent, on_divergence="error")(X)
+    with pytest.raises(errors.LanesDifferError):
+        fg.vmap(lambda x, it: x if x > 0 else x + next(it), in_axes=(0, None))(X, iter([1.0, 2.0]))
+    with pytest.raises(ValueError, match="on_divergence must be"):
+        fg.vmap(bent, on_divergence="maybe")
+    with pytest.raises(errors.EmptyBatchError, match=r"bool\(\) in bent"):
+        fg.vmap(bent)(X[:0])
+
+
+def test_many_paths() -> None:
+    """Past 64 runs one warning names the line; the answer is right all the same."""
+
+    def count(n):
+        i = 0
+        while i < n:
+            i += 1
+        return i
+
+    with pytest.warns(UserWarning, match=r"more than 64 different paths.*count \(test_vmap_splitting.py"):
+        np.testing.assert_array_equal(fg.vmap(count)(np.arange(100)), np.arange(100))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fg.vmap(count)(np.arange(100) % 60)
+
+
+def test_errors_of_a_path() -> None:
+    """What one lane's path raises is raised."""
+
+    def f(x):
+        if x > 6:
+            raise KeyError("too large")
+        return x
+
+    with pytest.raises(KeyError, match="too large"):
+        fg.vmap(f)(X)
+    assert fg.vmap(f)(X[:5]).shape == (5,)
+
+
+def test_derivatives_with_branches_in_vjp() -> None:
+    """Pulls and pushes of functions that branched, mapped."""
+    found = fg.vmap(lambda x: fg.vjp(bent, x)[1](np.float64(1.0))[0])(X)
+    np.testing.assert_allclose(found, by_loop(lambda x: fg.grad(bent)(x), X))
+    rows = np.stack([X[:4], X[4:]])
+    f = lambda v: np.stack([bent(v[0]), v[1] * bent(v[2])])  # noqa: E731
+    for jacobian in (fg.jacfwd, fg.jacrev):
+        np.testing.assert_allclose(fg.vmap(jacobian(f))(rows), np.stack([jacobian(f)(r) for r in rows]))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from funcgrad.transforms.batch import Batch
 
 Rule = Callable[..., Any]
-RULES: dict[Primitive, Rule] = {}
+RULES: dict[str, Rule] = {}
 """What is not elementwise and has a rule."""
 
 _ndarray = np.ndarray
@@ -32,7 +32,7 @@ _ndarray = np.ndarray
 
 def batched(m: Batch, prim: Primitive, args: list[Value], mapped: list[bool], params: dict[str, Any]) -> Any:
     """`prim` in all lanes; the batch axis of what comes out is the first."""
-    rule = RULES.get(prim)
+    rule = RULES.get(prim.name) if PRIMITIVES.get(prim.name) is prim else None  # made on the spot, one may have any name
     if rule is None:
         rule = aligned if type(prim) is Elementwise or (type(prim) is Constant and isinstance(prim.impl, np.ufunc)) else by_lane
     return rule(m, prim, args, mapped, params)
@@ -240,7 +240,7 @@ def _statistic(m: Batch, prim: Primitive, args: list[Value], mapped: list[bool],
 
 def batches(rule: Rule, names: str) -> None:
     for name in names.split():
-        RULES[PRIMITIVES[name]] = rule
+        RULES[name] = rule
 
 
 batches(

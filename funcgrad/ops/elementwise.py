@@ -55,7 +55,7 @@ divide = elementwise(np.divide, lambda t, y: t / y, lambda t, out, y: -(t * out)
 negative = elementwise(np.negative, NEG)
 positive = elementwise(np.positive, ID)
 reciprocal = elementwise(np.reciprocal, lambda t, out: -(t * out) * out)
-square = elementwise(np.square, lambda t, x: t * (x + x))
+square = elementwise(np.square, lambda t, x: (t + t) * x)
 remainder = elementwise(np.remainder, ID, lambda t, x, y: -t * floor_divide(x, y))
 fmod = elementwise(np.fmod, ID, lambda t, out, x, y: -t * quotient(x, y, out))
 
@@ -73,7 +73,7 @@ def _power_base(t: Value, x: Value, y: Value) -> Value:
     kind = type(y)
     if kind is int or kind is float:
         if y == 2:
-            return t * (x + x)
+            return (t + t) * x
         return t * 0 if y == 0 else t if y == 1 else t * (y * power(x, y - 1))
     return t * scale(y, power(x, _less_one(t, y)))
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.borrow import Borrows, is_constant
+from funcgrad.borrow import COPY_LIMIT, Borrows, is_constant
 from funcgrad.core import Interpreter, Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tensor, of_fresh
+from funcgrad.transforms import pages
 from funcgrad.transforms.arguments import NUMBERS, describe, kind_of
 
 # ---- in
@@ -53,6 +54,8 @@ def entered(leaf: Any, hold: Callable[[Any], Any]) -> Value:
 
 def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """What outlives a call is never an alias of the caller's array."""
+    if array.nbytes > COPY_LIMIT:
+        pages.keep()
     return array.copy("K")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
@@ -37,12 +36,13 @@ def _spread(x: Value, size: int) -> Value:
     return broadcast_to(x if isinstance(x, Traced) else np.asarray(x), shape=(size, *shape_of(x)))
 
 
-@attrs.frozen(eq=False)
 class Marks:
-    """Which leaves of a tree have a batch axis."""
+    """Which leaves of a tree have a batch axis. (No pytree, so that residuals may have it among them.)"""
 
-    mapped: list[bool]
-    treedef: pytree.TreeDef
+    __slots__ = ("mapped", "treedef")
+
+    def __init__(self, mapped: list[bool], treedef: pytree.TreeDef) -> None:
+        self.mapped, self.treedef = mapped, treedef
 
 
 class Lanes:
@@ -81,7 +81,8 @@ class Lanes:
         treedef = runs[0][1].treedef
         if any(marks.treedef != treedef for _, marks in runs):
             raise errors.LaneResultsError(str(self.m.label), f"the results must have one structure in all lanes, such as {treedef}.")
-        joined = [_joined(str(self.m.label), parts) for parts in zip(*[zip(xs, marks.mapped, strict=True) for xs, marks in runs], strict=True)]
+        marked = [zip(found, marks.mapped, strict=True) for found, marks in runs]
+        joined = [_joined(str(self.m.label), parts) for parts in zip(*marked, strict=True)]
         return [x for x, _ in joined], Marks([yes for _, yes in joined], treedef)
 
     def _once(self, fun: Callable[[list[Any]], Any], inputs: list[Any], mapped: Sequence[bool], size: int) -> tuple[list[Any], Marks]:

@@ -283,15 +283,9 @@ class _LaneRules:
 
     def rules(self) -> Rules:
         own = self.call.rules
-        jvps = None if own.jvps is None else tuple([None if r is None else functools.partial(self.part, r, k) for k, r in enumerate(own.jvps)])
-        return Rules(
-            own.name,
-            functools.wraps(own.f)(self.body),
-            own.jvp and self.jvp,
-            jvps,
-            own.fwd and self.fwd,
-            own.bwd and self.bwd,
-        )  # fmt: skip
+        jvps = own.jvps and tuple([r and functools.partial(self.part, r, k) for k, r in enumerate(own.jvps)])
+        body = functools.update_wrapper(lambda *args: self.body(*args), own.f, updated=())  # errors name its parameters
+        return Rules(own.name, body, own.jvp and self.jvp, jvps, own.fwd and self.fwd, own.bwd and self.bwd)
 
     def moving(self, args: Sequence[Any]) -> list[Any]:
         """The leaves of the arguments that are differentiated."""

@@ -17,6 +17,8 @@ from funcgrad.core import Interpreter, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tensor, of_fresh
+from funcgrad.transforms.arguments import kind_of
+from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.forward import Forward, ForwardTracer
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.walk import Node
@@ -32,7 +34,7 @@ class Call:
     name: str
 
     def run(self, values: Sequence[Value]) -> Outputs:
-        """The function itself; no value is traced."""
+        """The function itself; no value is traced, but by what computes many lanes."""
         raise NotImplementedError
 
     def push(self, m: Forward, values: list[Value], tangents: list[Value | None]) -> tuple[list[Value], list[Value | None], pytree.TreeDef]:
@@ -41,6 +43,13 @@ class Call:
 
     def grow(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> Outputs:
         """Outputs that are tracers of `m` over new nodes."""
+        raise NotImplementedError
+
+    def in_lanes(self, m: Batch, mapped: list[bool]) -> Call:
+        """The same call in all lanes of `m` at once: of values whose first axis is the batch axis, where `mapped` says that they have one.
+
+        All numbers that it gives have a batch axis.
+        """
         raise NotImplementedError
 
 
@@ -80,7 +89,17 @@ def _reverse(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
     return call.grow(m, values, [x._node if my else None for x, my in zip(operands, mine, strict=True)])
 
 
-MEANINGS: dict[type, Callable[[Call, Any, Sequence[Value]], Outputs]] = {Forward: _forward, Linearize: _reverse}
+def _in_lanes(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
+    """Where nothing but lanes is below, it is the function itself; else it keeps its derivative, which is below."""
+    if all(isinstance(x, BatchTracer) and x._is_plain() for x in operands if isinstance(x, Traced)):
+        return call.run(operands)
+    mapped = [type(x) is BatchTracer and x._main is m for x in operands]
+    values = [m.value_of(x) if yes else x for x, yes in zip(operands, mapped, strict=True)]
+    outs, treedef = apply(call.in_lanes(m, mapped), values)
+    return [m.trace(y) if kind_of(y) else y for y in outs], treedef
+
+
+MEANINGS: dict[type, Callable[[Call, Any, Sequence[Value]], Outputs]] = {Forward: _forward, Linearize: _reverse, Batch: _in_lanes}
 """By the class of interpreter."""
 
 

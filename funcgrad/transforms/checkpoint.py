@@ -16,12 +16,14 @@ from funcgrad.ops.kinds import Linear
 from funcgrad.ops.shaping import dense
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import dress, label_of
+from funcgrad.transforms.batch import Batch
 from funcgrad.transforms.calls import Call, Outputs, apply, check_floor, newest
 from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.forward import Forward, ForwardTracer
+from funcgrad.transforms.lanes import Lanes, rows_of
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import ids_of, pull_part, zero
-from funcgrad.transforms.replay import Policy, Record, RecordTracer
+from funcgrad.transforms.replay import Policy, Record, RecordTracer, lowest
 from funcgrad.transforms.rules import is_moving
 from funcgrad.transforms.walk import Cotangents, Node, accumulate, two
 
@@ -61,6 +63,12 @@ class Recomputed(Call):
         node = (tick(), _pull, *two([p for p in parents if p is not None]), self, values, ids_of(parents), m.order)
         n = len(outs)
         return [m.trace(y, (tick(), pull_part, node, None, k, n)) if is_moving(y) else y for k, y in enumerate(outs)], treedef
+
+    def in_lanes(self, m: Batch, mapped: list[bool]) -> Recomputed:
+        known = [[lowest(rows_of(m, y)) for y in outs] for outs in self.first]
+        self.first.clear()
+        lanes = Lanes(m)
+        return Recomputed(self.name, lambda values: lanes.run(self.function, values, mapped), self.label, known)
 
 
 def _pushed(call: Recomputed, moving: list[int], n: int, values: Sequence[Value]) -> list[Value]:

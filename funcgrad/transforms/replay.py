@@ -57,12 +57,12 @@ class Equation:
 
 
 def _resumed(prim: Primitive, args: list[Value], params: Any, saved: Value) -> Value:
-    """The operation, whose result on the lowest floor is at hand already."""
+    """The operation, whose result under all derivatives is at hand already."""
     top = newest(args)
     if top is None:
         return saved
     values = [x._value if isinstance(x, Traced) and x._main is top else x for x in args]
-    if type(top) is not Linearize or newest(values) is not None:
+    if type(top) is not Linearize or newest(values) is not newest((saved,)):
         return bind(prim, args, params)
     parents = [x._node if type(x) is LinTracer else None for x in args]
     return top.grow(prim, saved, values, parents, params)

@@ -7,6 +7,7 @@ so that its linear part becomes part of the graph.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,9 +21,11 @@ from funcgrad.ops.kinds import total
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.pytree.prefix import leaves_or_none
 from funcgrad.transforms.arguments import argument_name, describe, kind_of
+from funcgrad.transforms.batch import Batch
 from funcgrad.transforms.calls import Call, Outputs, apply, check_floor, face, newest, taken, taken_tree
 from funcgrad.transforms.forward import Forward
 from funcgrad.transforms.hush import hush, speak
+from funcgrad.transforms.lanes import Lanes, Marks, total_of_lanes
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import ids_of, pull_part, zero
 from funcgrad.transforms.walk import Cotangents, Node, accumulate, two
@@ -92,6 +95,10 @@ class RuleCall(Call):
         if self.rules.has_forward:
             return _grow_by_jvp(self, m, values, parents)
         raise errors.NoRuleError(self.rules.name, str(m.label), "Give it one with `defjvp` or `defvjp`.")
+
+    def in_lanes(self, m: Batch, mapped: list[bool]) -> RuleCall:
+        """The custom function whose body and rules are those of this one, in all lanes."""
+        return attrs.evolve(self, rules=_LaneRules(self, Lanes(m), mapped).rules())
 
 
 # ---- what is no number, or has no derivative
@@ -251,3 +258,74 @@ def _cotangents(call: RuleCall, got: Any) -> list[Any]:
             what = f"the cotangent of {call.argument(k)} must have the structure of the argument: got {got_def}, expected {child}."
             raise call.rules.tell("bwd rule", what) from None
     return found
+
+
+# ---- in many lanes at once
+
+
+@attrs.frozen(eq=False)
+class _LaneRules:
+    """The body and the rules of a call, in all lanes. Trees of arguments have a batch axis where `mapped` says so."""
+
+    call: RuleCall
+    lanes: Lanes
+    mapped: list[bool]
+
+    def rules(self) -> Rules:
+        own = self.call.rules
+        jvps = own.jvps and tuple([r and functools.partial(self.part, r, k) for k, r in enumerate(own.jvps)])
+        body = functools.update_wrapper(lambda *args: self.body(*args), own.f, updated=())  # errors name its parameters
+        return Rules(own.name, body, own.jvp and self.jvp, jvps, own.fwd and self.fwd, own.bwd and self.bwd)
+
+    def moving(self, args: Sequence[Any]) -> list[Any]:
+        """The leaves of the arguments that are differentiated."""
+        return pytree.leaves(tuple([x for k, x in enumerate(args) if k not in self.call.static]))
+
+    def given(self, leaves: Sequence[Any]) -> list[Any]:
+        return self.call.arguments(self.call.in_def.unflatten(leaves))
+
+    def body(self, *args: Any) -> Any:
+        return self.lanes.run(lambda leaves: self.call.rules.f(*self.given(leaves)), self.moving(args), self.mapped)
+
+    def jvp(self, *args: Any) -> Any:
+        *static, primals, tangents = args
+        in_def, rule = self.call.in_def, self.call.rules.jvp
+        assert rule is not None
+        n = len(self.mapped)
+        moves = leaves_or_none("jvp rule", in_def, tangents)
+        fun = lambda leaves: rule(*static, in_def.unflatten(leaves[:n]), in_def.unflatten(leaves[n:]))
+        return self.lanes.run(fun, [*pytree.leaves(primals), *moves], self.mapped * 2)
+
+    def part(self, rule: Callable[..., Any], k: int, tangent: Any, out: Any, *primals: Any) -> Any:
+        """What the k-th of several jvp rules gives."""
+        children = self.call.in_def.children
+        start = sum([child.num_leaves for child in children[:k]])
+        child = children[k]
+        n = child.num_leaves
+        outs, out_def = pytree.flatten(out)
+        numbers = [bool(kind_of(y)) for y in outs]
+        end = n + len(outs)
+        fun = lambda leaves: rule(
+            child.unflatten(leaves[:n]), out_def.unflatten(leaves[n:end]), *self.call.in_def.unflatten(leaves[end:])
+        )
+        leaves = [*leaves_or_none("jvp rule", child, tangent), *outs, *pytree.leaves(primals)]
+        return self.lanes.run(fun, leaves, [*self.mapped[start : start + n], *numbers, *self.mapped])
+
+    def fwd(self, *args: Any) -> Any:
+        """The residuals go with the marks of those that have a batch axis."""
+        rule = self.call.rules.fwd
+        assert rule is not None
+        fun = lambda leaves: _pair(self.call.rules, "fwd rule", rule(*self.given(leaves)), "output, residuals")
+        return self.lanes.run_marked(fun, self.moving(args), self.mapped)
+
+    def bwd(self, *args: Any) -> Any:
+        """A cotangent of what all lanes share is the sum over the lanes."""
+        *static, (leaves, marks), ct = args
+        assert isinstance(marks, Marks)
+        cts, ct_def = pytree.flatten(ct)
+        n, rule = len(leaves), self.call.rules.bwd
+        assert rule is not None
+        fun = lambda given: _cotangents(self.call, rule(*static, marks.treedef.unflatten(given[:n]), ct_def.unflatten(given[n:])))
+        found = self.lanes.run(fun, [*leaves, *cts], [*marks.mapped, *[bool(kind_of(c)) for c in cts]])
+        sums = [g if g is None or yes else total_of_lanes(g) for g, yes in zip(found, self.mapped, strict=True)]
+        return self.call.in_def.unflatten(sums)

@@ -1,0 +1,118 @@
+"""Programs that a call brings with it, such as a rule, run in all lanes at once.
+
+They may run when the `vmap` has long ended, so they have a batch interpreter of their own. Where lanes differ in what they answer to
+a look, each lane is a run of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import errors, pytree
+from funcgrad.core import Traced, Value, shape_of
+from funcgrad.numpy.bridge import bare
+from funcgrad.ops import reductions
+from funcgrad.ops.shaping import broadcast_to, concatenate
+from funcgrad.transforms.arguments import kind_of
+from funcgrad.transforms.batch import Batch, BatchTracer, rows
+
+
+def rows_of(m: Batch, x: Value) -> Value:
+    """A number with its lanes along the first axis; it may be the same in all of them."""
+    if isinstance(x, BatchTracer) and x._main is m:
+        return m.value_of(x)
+    return _spread(x, m.size)
+
+
+def total_of_lanes(x: Value) -> Value:
+    x = bare(x)
+    return reductions.sum(x, axis=(-len(shape_of(x)),))
+
+
+def _spread(x: Value, size: int) -> Value:
+    return broadcast_to(x if isinstance(x, Traced) else np.asarray(x), shape=(size, *shape_of(x)))
+
+
+class Marks:
+    """Which leaves of a tree have a batch axis. (No pytree, so that residuals may have it among them.)"""
+
+    __slots__ = ("mapped", "treedef")
+
+    def __init__(self, mapped: list[bool], treedef: pytree.TreeDef) -> None:
+        self.mapped, self.treedef = mapped, treedef
+
+
+class Lanes:
+    """Runs programs in the lanes that `m` has now."""
+
+    def __init__(self, m: Batch) -> None:
+        self.m, self.size = m, m.size
+
+    def run(self, fun: Callable[[list[Any]], Any], leaves: Sequence[Any], mapped: Sequence[bool]) -> Any:
+        """What `fun` gives for these leaves; all numbers have a batch axis."""
+        found, marks = self._marked(fun, leaves, mapped)
+        return marks.treedef.unflatten([self._whole(x, yes) for x, yes in zip(found, marks.mapped, strict=True)])
+
+    def run_marked(self, fun: Callable[[list[Any]], tuple[Any, Any]], leaves: Sequence[Any], mapped: Sequence[bool]) -> Any:
+        """Of a pair, the first as `run` gives it, and of the second the leaves with their marks."""
+        found, marks = self._marked(fun, leaves, mapped)
+        first, second = marks.treedef.children
+        n = first.num_leaves
+        whole = [self._whole(x, yes) for x, yes in zip(found[:n], marks.mapped[:n], strict=True)]
+        return first.unflatten(whole), (found[n:], Marks(marks.mapped[n:], second))
+
+    def _whole(self, x: Any, mapped: bool) -> Any:
+        return x if mapped or not kind_of(x) else _spread(x, self.size)
+
+    def _marked(self, fun: Callable[[list[Any]], Any], leaves: Sequence[Any], mapped: Sequence[bool]) -> tuple[list[Any], Marks]:
+        inputs = list(map(bare, leaves))
+        try:
+            return self._once(fun, inputs, mapped, self.size)
+        except errors.LanesDifferError:
+            if self.m.queue is None:
+                raise
+        runs = []
+        for i in range(self.size):
+            lane = [rows(x, np.array([i])) if yes else x for x, yes in zip(inputs, mapped, strict=True)]
+            runs.append(self._once(fun, lane, mapped, 1))
+        treedef = runs[0][1].treedef
+        if any(marks.treedef != treedef for _, marks in runs):
+            raise errors.LaneResultsError(str(self.m.label), f"the results must have one structure in all lanes, such as {treedef}.")
+        marked = [zip(found, marks.mapped, strict=True) for found, marks in runs]
+        joined = [_joined(str(self.m.label), parts) for parts in zip(*marked, strict=True)]
+        return [x for x, _ in joined], Marks([yes for _, yes in joined], treedef)
+
+    def _once(self, fun: Callable[[list[Any]], Any], inputs: list[Any], mapped: Sequence[bool], size: int) -> tuple[list[Any], Marks]:
+        m = Batch(self.m.label, size)
+        try:
+            given = [m.trace(x) if yes else x for x, yes in zip(inputs, mapped, strict=True)]
+            found, treedef = pytree.flatten(fun(given))
+            mine = [isinstance(x, BatchTracer) and x._main is m for x in found]
+            values = [m.value_of(x) if yes else bare(x) for x, yes in zip(found, mine, strict=True)]
+        finally:
+            m.close()
+        for x in values:
+            self._check(x)
+        return values, Marks(mine, treedef)
+
+    def _check(self, x: Value) -> None:
+        """What is closed over has no lane here."""
+        while isinstance(x, Traced):
+            if x._main is self.m:
+                raise errors.ClosedOverTracerError(self.m.label.function, str(self.m.label), self.m.label.place)
+            x = x._value
+
+
+def _joined(label: str, parts: Sequence[tuple[Value, bool]]) -> tuple[Value, bool]:
+    """A leaf of all runs; one that is the same object in all of them stays as it is."""
+    first = parts[0][0]
+    if not any(yes for _, yes in parts) and (not kind_of(first) or all(x is first for x, _ in parts)):
+        return first, False
+    lanes = [x if yes else _spread(x, 1) for x, yes in parts]
+    for x in lanes:
+        if shape_of(x) != shape_of(lanes[0]):
+            raise errors.LaneShapesError(label, "a custom rule", shape_of(lanes[0])[1:], shape_of(x)[1:])
+    return concatenate(*lanes, axis=-len(shape_of(lanes[0]))), True

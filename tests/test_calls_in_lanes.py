@@ -104,6 +104,14 @@ def test_closing_over_a_lane() -> None:
     close(fg.vmap(fg.grad(scaled))(x, y), y)
     with pytest.raises(errors.ClosedOverTracerError):
         fg.grad(lambda x: np.sum(fg.vmap(scaled)(x, y)))(x)
+
+    def pulled(x, y):
+        late = fg.custom_vjp(lambda x: 2.0 * x)
+        late.defvjp(lambda x: (2.0 * x, None), lambda _, ct: (ct * y,))
+        return late(x)
+
+    with pytest.raises(errors.ClosedOverTracerError, match=r"vmap\(pulled\)"):
+        fg.grad(lambda x: np.sum(fg.vmap(pulled)(x, y)))(x)
     kept = lambda x, y: fg.checkpoint(lambda x: np.sin(x) * y)(x)
     close(fg.vmap(fg.grad(kept, 1))(x, y), np.sin(x))
     close(fg.grad(lambda x, y: np.sum(fg.vmap(kept)(x, y)), (0, 1))(x, y), [np.cos(x) * y, np.sin(x)])

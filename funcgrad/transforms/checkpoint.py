@@ -67,7 +67,7 @@ class Recomputed(Call):
     def in_lanes(self, m: Batch, mapped: list[bool]) -> Recomputed:
         known = [[lowest(rows_of(m, y)) for y in outs] for outs in self.first]
         self.first.clear()
-        lanes = Lanes(m)
+        lanes = Lanes(m, self.name)
         return Recomputed(self.name, lambda values: lanes.run(self.function, values, mapped), self.label, known)
 
 

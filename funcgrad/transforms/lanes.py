@@ -46,10 +46,10 @@ class Marks:
 
 
 class Lanes:
-    """Runs programs in the lanes that `m` has now."""
+    """Runs programs of the function `name` in the lanes that `m` has now."""
 
-    def __init__(self, m: Batch) -> None:
-        self.m, self.size = m, m.size
+    def __init__(self, m: Batch, name: str) -> None:
+        self.m, self.size, self.name = m, m.size, name
 
     def run(self, fun: Callable[[list[Any]], Any], leaves: Sequence[Any], mapped: Sequence[bool]) -> Any:
         """What `fun` gives for these leaves; all numbers have a batch axis."""
@@ -92,6 +92,11 @@ class Lanes:
             found, treedef = pytree.flatten(fun(given))
             mine = [isinstance(x, BatchTracer) and x._main is m for x in found]
             values = [m.value_of(x) if yes else bare(x) for x, yes in zip(found, mine, strict=True)]
+        except errors.LeakedTracerError as error:
+            its = self.m.label
+            if (error.transformation, error.place) == (str(its), its.place):
+                raise self._closed_over() from None
+            raise
         finally:
             m.close()
         for x in values:
@@ -102,8 +107,11 @@ class Lanes:
         """What is closed over has no lane here."""
         while isinstance(x, Traced):
             if x._main is self.m:
-                raise errors.ClosedOverTracerError(self.m.label.function, str(self.m.label), self.m.label.place)
+                raise self._closed_over()
             x = x._value
+
+    def _closed_over(self) -> errors.ClosedOverTracerError:
+        return errors.ClosedOverTracerError(self.name, str(self.m.label), self.m.label.place)
 
 
 def _joined(label: str, parts: Sequence[tuple[Value, bool]]) -> tuple[Value, bool]:

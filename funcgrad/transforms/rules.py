@@ -98,7 +98,7 @@ class RuleCall(Call):
 
     def in_lanes(self, m: Batch, mapped: list[bool]) -> RuleCall:
         """The custom function whose body and rules are those of this one, in all lanes."""
-        return attrs.evolve(self, rules=_LaneRules(self, Lanes(m), mapped).rules())
+        return attrs.evolve(self, rules=_LaneRules(self, Lanes(m, self.name), mapped).rules())
 
 
 # ---- what is no number, or has no derivative
@@ -305,9 +305,7 @@ class _LaneRules:
         outs, out_def = pytree.flatten(out)
         numbers = [bool(kind_of(y)) for y in outs]
         end = n + len(outs)
-        fun = lambda leaves: rule(
-            child.unflatten(leaves[:n]), out_def.unflatten(leaves[n:end]), *self.call.in_def.unflatten(leaves[end:])
-        )
+        fun = lambda leaves: rule(child.unflatten(leaves[:n]), out_def.unflatten(leaves[n:end]), *self.call.in_def.unflatten(leaves[end:]))
         leaves = [*leaves_or_none("jvp rule", child, tangent), *outs, *pytree.leaves(primals)]
         return self.lanes.run(fun, leaves, [*self.mapped[start : start + n], *numbers, *self.mapped])
 

@@ -97,3 +97,15 @@ def test_errors() -> None:
         fg.grad(lambda x: np.real(fg.external(lambda x: x * 1.0, derivative="central")(x)))(1.0 + 1j)
     with pytest.raises(errors.ArgumentTypeError, match="differences are for real arguments"):
         fg.grad(lambda x: np.real(fg.external(lambda x: x * 1j, derivative="central")(x)))(1.0)
+
+
+def test_lane_by_lane() -> None:
+    """Under vmap a black box sees one example at a time, and so do its differences."""
+    f = fg.external(lambda x, n: {"y": np.array([math.exp(x) * n, x]), "n": n}, derivative="central")
+    x = np.array([0.0, 0.5, 1.0])
+    out = fg.vmap(f, in_axes=(0, None))(x, 3)
+    np.testing.assert_allclose(out["y"], np.stack([3 * np.exp(x), x], axis=1))
+    slopes = fg.vmap(fg.grad(lambda x: np.sum(f(x, 3)["y"])))(x)
+    np.testing.assert_allclose(slopes, 3 * np.exp(x) + 1, rtol=1e-8)
+    total = fg.grad(lambda x: np.sum(fg.vmap(f, in_axes=(0, None))(x, 3)["y"]))(x)
+    np.testing.assert_allclose(total, 3 * np.exp(x) + 1, rtol=1e-8)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import funcgrad as fg
+
 BENCHMARKS = Path(__file__).parents[2] / "docs" / "benchmarks"
 
 
@@ -50,3 +52,19 @@ def test_runner() -> None:
     assert not done.returncode, done.stderr
     assert done.stdout.startswith("| `scalar` |")
     assert " µs" in done.stdout
+
+
+lanes = load("benchmark_lane_splitting", "lane_splitting.py")
+
+
+@pytest.mark.parametrize("row", lanes.ROWS, ids=lambda row: row.name)
+def test_lane_splitting(row: Any) -> None:
+    """What is timed in a loop and under `vmap` gives the same, values and derivatives."""
+    examples = row.examples[:: max(len(row.examples) // 4, 1)]
+    for fun in (row.fun, fg.grad(row.fun)):
+        np.testing.assert_allclose(fg.vmap(fun)(examples), [fun(x) for x in examples], rtol=1e-9, atol=1e-12)
+
+
+def test_lane_splitting_runs() -> None:
+    """The column of runs counts the paths that the examples take."""
+    assert lanes.runs_of(lanes.Row("piecewise", lanes.huber, np.array([-2.0, 0.5, 3.0]))) == 2

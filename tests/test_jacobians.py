@@ -291,14 +291,14 @@ def test_name_docstring_and_methods(jac: Any) -> None:
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 5, 100, None])
 def test_chunks(chunk_size: int | None) -> None:
     """`chunk_size` bounds how many basis vectors go at a time, and changes nothing else."""
-    f = lambda p: (np.sin(p["a"]) * p["b"], np.sum(p["a"]) * p["b"] ** 2)  # noqa: E731
+    f = lambda p: (np.sin(p["a"]) * p["b"], np.sum(p["a"]) * p["b"] ** 2)
     p = {"a": np.array([0.3, -1.0, 2.0, 0.1]), "b": 1.5}
     for jacobian in (fg.jacfwd, fg.jacrev):
         found, expected = jacobian(f, chunk_size=chunk_size)(p), jacobian(f)(p)
         for a, b in zip(fg.tree.leaves(found), fg.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-14)
             assert type(a) is type(b)
-    g = lambda x: np.sum(np.sin(x) * x[::-1])  # noqa: E731
+    g = lambda x: np.sum(np.sin(x) * x[::-1])
     np.testing.assert_allclose(fg.hessian(g, chunk_size=chunk_size)(p["a"]), fg.hessian(g)(p["a"]), rtol=1e-14)
 
 

@@ -249,6 +249,6 @@ def test_derivatives_with_branches_in_vjp() -> None:
     found = fg.vmap(lambda x: fg.vjp(bent, x)[1](np.float64(1.0))[0])(X)
     np.testing.assert_allclose(found, by_loop(lambda x: fg.grad(bent)(x), X))
     rows = np.stack([X[:4], X[4:]])
-    f = lambda v: np.stack([bent(v[0]), v[1] * bent(v[2])])  # noqa: E731
+    f = lambda v: np.stack([bent(v[0]), v[1] * bent(v[2])])
     for jacobian in (fg.jacfwd, fg.jacrev):
         np.testing.assert_allclose(fg.vmap(jacobian(f))(rows), np.stack([jacobian(f)(r) for r in rows]))

@@ -10,6 +10,8 @@ import pytest
 
 import funcgrad as fg
 from funcgrad import errors
+from funcgrad.core import Traced
+from funcgrad.transforms.lanes import one_by_one
 
 X = np.array([[0.3, -0.7], [1.1, 0.4], [-0.2, 0.9]])
 W = np.array([1.0, 2.0])
@@ -149,3 +151,18 @@ def test_an_empty_batch() -> None:
     none = np.zeros((0, 2))
     assert fg.grad(lambda x: np.sum(fg.vmap(f, (0, None))(x, W)))(none).shape == (0, 2)
     close(fg.grad(lambda w: np.sum(fg.vmap(f, (0, None))(none, w)))(W), 0 * W)
+
+
+def test_one_by_one() -> None:
+    """Code that takes plain values alone gets those of one lane after the other, read-only."""
+
+    def outside(x, w):
+        assert not isinstance(x, Traced)
+        assert not np.asarray(x).flags.writeable
+        return {"a": float(np.asarray(x) @ w), "b": "a word"}
+
+    f = lambda x: one_by_one(outside, (x, W))["a"]
+    close(fg.vmap(f)(X), X @ W)
+    close(fg.vmap(fg.vmap(f))(np.stack([X, 2 * X])), [X @ W, 2 * X @ W])
+    with pytest.raises(errors.EmptyBatchError):
+        fg.vmap(f)(X[:0])

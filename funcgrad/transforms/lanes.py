@@ -16,8 +16,10 @@ from funcgrad.core import Traced, Value, shape_of
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops import reductions
 from funcgrad.ops.shaping import broadcast_to, concatenate
-from funcgrad.transforms.arguments import kind_of
+from funcgrad.transforms.arguments import kind_of, name_of
 from funcgrad.transforms.batch import Batch, BatchTracer, rows
+from funcgrad.transforms.batching import joined, lane_of
+from funcgrad.transforms.calls import face
 
 
 def rows_of(m: Batch, x: Value) -> Value:
@@ -112,6 +114,23 @@ class Lanes:
 
     def _closed_over(self) -> errors.ClosedOverTracerError:
         return errors.ClosedOverTracerError(self.name, str(self.m.label), self.m.label.place)
+
+
+def one_by_one(fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """`fun` of every lane alone, for code that cannot take traced values. Nothing but lanes may be traced."""
+    leaves, treedef = pytree.flatten(args)
+    inputs = list(map(bare, leaves))
+    if not any(isinstance(x, Traced) for x in inputs):
+        return fun(*args)
+    m = max((x._main for x in inputs if isinstance(x, BatchTracer)), key=lambda m: m.order)
+    mapped = [isinstance(x, BatchTracer) and x._main is m for x in inputs]
+    values = [m.value_of(x) if yes else x for x, yes in zip(inputs, mapped, strict=True)]
+    lanes = [[face(lane_of(x, i)) if yes else x for x, yes in zip(values, mapped, strict=True)] for i in range(m.size)]
+    if not lanes:
+        raise errors.EmptyBatchError(str(m.label), "call", (name_of(fun), m.label.place))
+    found = [pytree.flatten(one_by_one(fun, treedef.unflatten(lane))) for lane in lanes]
+    columns = zip(*[[bare(x) for x in outs] for outs, _ in found], strict=True)
+    return found[0][1].unflatten([m.trace(joined(m, name_of(fun), c)) if kind_of(c[0]) else c[0] for c in columns])
 
 
 def _joined(label: str, parts: Sequence[tuple[Value, bool]]) -> tuple[Value, bool]:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.core import Primitive, Traced, bind
-from funcgrad.numpy.bridge import bare
+from funcgrad.core import Traced
 from funcgrad.pytree.prefix import leaves_or_none
 from funcgrad.tensor import Tensor, wrap
 from funcgrad.transforms.arguments import kind_of, name_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.custom import Custom, O, P
+from funcgrad.transforms.lanes import one_by_one
 
 
 class External(Custom[P, O]):
@@ -70,26 +70,13 @@ def _closed(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def closed(*args: Any) -> Any:
-        leaves, treedef = pytree.flatten(args)
+        leaves = pytree.leaves(args)
         if any(isinstance(x, BatchTracer) for x in leaves):
-            return _lane_by_lane(closed, leaves, treedef)
+            return one_by_one(closed, args)
         out = f(*_plain(args))
         return pytree.map(wrap, out) if any(isinstance(x, Tensor) for x in leaves) else out
 
     return closed
-
-
-def _lane_by_lane(f: Callable[..., Any], leaves: list[Any], treedef: pytree.TreeDef) -> Any:
-    """`f` of one lane at a time: what a primitive without a rule for lanes does, so it is made one."""
-    structures: list[pytree.TreeDef] = []
-
-    def of_leaves(*lane: Any) -> tuple[Any, ...]:
-        out, structure = pytree.flatten(f(*treedef.unflatten(lane)))
-        structures.append(structure)
-        return tuple(map(bare, out))
-
-    out = bind(Primitive(name_of(f), of_leaves), list(map(bare, leaves)), {})
-    return structures[0].unflatten(out)
 
 
 def _plain(tree: Any) -> Any:

@@ -108,6 +108,23 @@ class Constant(Primitive):
     """Has zero derivative (where it has one at all)."""
 
 
+@attrs.frozen(eq=False, repr=False)
+class Structured(Primitive):
+    """Holds programs or functions. What it means under an interpreter, `apply(args, params)` knows.
+
+    Two that were made at run time are equal where their keys are; None equals nothing.
+    """
+
+    apply: Callable[[Sequence[Value], dict[str, Any]], Any]
+    key: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is Structured and self.key is not None and bool(self.key == other.key))
+
+    def __hash__(self) -> int:
+        return object.__hash__(self) if self.key is None else hash(self.key)
+
+
 def _register(prim: P) -> P:
     assert prim.name not in PRIMITIVES, f"two primitives are named {prim.name}"
     PRIMITIVES[prim.name] = prim

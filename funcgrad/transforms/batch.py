@@ -17,7 +17,7 @@ from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, bind, dt
 from funcgrad.numpy import dispatch
 from funcgrad.ops import reductions
 from funcgrad.ops.indexing import Slot, getitem
-from funcgrad.ops.kinds import BY_UFUNC
+from funcgrad.ops.kinds import BY_UFUNC, Structured
 from funcgrad.ops.shaping import reshape
 from funcgrad.tensor import Tracer, user_frame
 from funcgrad.transforms.batching import batched, by_lane, lane_of
@@ -109,6 +109,8 @@ class Batch(Interpreter):
         return x._value
 
     def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+        if type(prim) is Structured:
+            return prim.apply(args, params)
         values, mapped = [], []
         for a in args:
             mine = type(a) is BatchTracer and a._main is self

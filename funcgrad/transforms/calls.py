@@ -33,6 +33,15 @@ class Call:
 
     name: str
 
+    def recorded(self, values: Sequence[Value]) -> Call:
+        """The same call as an equation may hold it: of no values but its operands. `values` are ground values of these."""
+        return self
+
+    @property
+    def key(self) -> Any:
+        """What is equal for calls that compute the same; None where that cannot be told."""
+        return None
+
     def run(self, values: Sequence[Value]) -> Outputs:
         """The function itself; no value is traced, but by what computes many lanes."""
         raise NotImplementedError

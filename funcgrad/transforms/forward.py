@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad.core import Interpreter, Label, Primitive, Value, bind, dtype_of, shape_of, tick
-from funcgrad.ops.kinds import Bilinear, Constant, Differentiable, Elementwise, Linear, Semilinear, total
+from funcgrad.ops.kinds import Bilinear, Constant, Differentiable, Elementwise, Linear, Semilinear, Structured, total
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tracer
 from funcgrad.transforms import fused
@@ -40,6 +40,8 @@ class Forward(Interpreter):
         return t  # type: ignore[no-any-return]
 
     def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+        if type(prim) is Structured:
+            return prim.apply(args, params)
         values, tangents = [], []
         for a in args:
             mine = type(a) is ForwardTracer and a._main is self

@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad import errors
 from funcgrad.borrow import COPY_LIMIT, Borrows
 from funcgrad.core import Interpreter, Label, Primitive, Value, bind, dtype_of, shape_of, tick
-from funcgrad.ops.kinds import ID, Constant, Elementwise, Linear, Rule, Semilinear
+from funcgrad.ops.kinds import ID, Constant, Elementwise, Linear, Rule, Semilinear, Structured
 from funcgrad.tensor import Tracer
 from funcgrad.transforms import fused, pages
 from funcgrad.transforms.nodes import GROW, pull_part
@@ -48,6 +48,8 @@ class Linearize(Interpreter):
         return t  # type: ignore[no-any-return]
 
     def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+        if type(prim) is Structured:
+            return prim.apply(args, params)
         values, parents = [], []
         for a in args:
             if type(a) is LinTracer and a._main is self:

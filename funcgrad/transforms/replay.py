@@ -12,7 +12,7 @@ from typing import Any
 from funcgrad import errors
 from funcgrad.borrow import COPY_LIMIT, Borrows
 from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, bind, dtype_of, shape_of, tick
-from funcgrad.ops.kinds import Constant
+from funcgrad.ops.kinds import Constant, Structured
 from funcgrad.tensor import Tracer
 from funcgrad.transforms.arguments import kind_of
 from funcgrad.transforms.calls import MEANINGS, Call, Outputs, apply, newest
@@ -132,6 +132,8 @@ class Record(Interpreter):
         return values, [-1 if t is None else t._at for t in mine], constants
 
     def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+        if type(prim) is Structured:
+            return prim.apply(args, params)
         values, places, constants = self.taken(args)
         out = bind(prim, values, params)
         if type(prim) is Constant:

@@ -1,0 +1,1 @@
+"""Programs as data: variables, equations, outputs."""

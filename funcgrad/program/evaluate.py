@@ -1,0 +1,38 @@
+"""Running a program by `bind`, one equation after the other: so it runs under every transformation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad.core import Value, bind
+from funcgrad.ops.kinds import Elementwise
+from funcgrad.program.program import GUARD, Equation, Literal, Program
+
+
+def evaluate(program: Program, values: Sequence[Value], visit: Callable[[Equation], Any] | None = None) -> list[Value]:
+    """The outputs for these values of the inputs; `visit` is called before each equation."""
+    env: dict[int, Value] = dict(zip([v.number for v in program.inputs], values, strict=True))
+    for e in program.equations:
+        args = _arguments(e, env)
+        if visit is not None:
+            visit(e)
+        if e.primitive is GUARD:
+            GUARD.impl(*args, **dict(e.params))  # a look, which every interpreter asks one floor down
+            continue
+        out = bind(e.primitive, args, dict(e.params))
+        for v, y in zip(e.outputs, out if type(out) is tuple else (out,), strict=True):
+            env[v.number] = y
+    return [x.value if isinstance(x, Literal) else env[x.number] for x in program.outputs]
+
+
+def _arguments(e: Equation, env: dict[int, Value]) -> list[Any]:
+    """A literal beside variables of its own dtype is a Python number again: rules take the short way for it."""
+    plain = type(e.primitive) is Elementwise and any(not isinstance(x, Literal) for x in e.inputs)
+    args: list[Any] = []
+    for x in e.inputs:
+        if isinstance(x, Literal):
+            args.append(x.value.item() if plain else x.value)
+        else:
+            args.append(env[x.number])
+    return args

@@ -1,0 +1,219 @@
+"""Programs derived from programs: their tangents, their pulls, and the same in many lanes.
+
+Each is recorded while the program is evaluated under an interpreter that stands on the recording: **so nothing here knows any primitive**.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from funcgrad.borrow import HELD
+from funcgrad.core import Label, Value, shape_of
+from funcgrad.ops.kinds import Constant
+from funcgrad.ops.shaping import broadcast_to, cast, dense
+from funcgrad.program.evaluate import evaluate
+from funcgrad.program.program import Atom, Equation, Program, Var, renumbered, variables
+from funcgrad.transforms.batch import Batch, BatchTracer
+from funcgrad.transforms.forward import Forward, ForwardTracer
+from funcgrad.transforms.linearize import Linearize, LinTracer
+from funcgrad.transforms.nodes import zero
+from funcgrad.transforms.record import Recorder, recorded_by
+from funcgrad.transforms.walk import Product, walk
+
+LABEL = Label("a program", "derived", "", 0)
+Mask = tuple[bool, ...]
+Run = Callable[[Program, Sequence[Value]], list[Value]]
+
+
+def _examples(specs: Sequence[Any]) -> list[Value]:
+    """Values to record on: a program that looks at none of them takes any."""
+    return [np.ones(v.shape, v.dtype)[()] for v in specs]
+
+
+def moves(x: Atom) -> bool:
+    """Whether it may have a derivative."""
+    return x.dtype.kind in "fc"
+
+
+def depends(program: Program, mask: Mask) -> Mask:
+    """Which outputs have a derivative in one of the inputs of `mask`."""
+    moved = {v.number for v, yes in zip(program.inputs, mask, strict=True) if yes}
+    for e in program.equations:
+        if type(e.primitive) is not Constant and any(v.number in moved for v in variables(e.inputs)):
+            moved.update(v.number for v in e.outputs if moves(v))
+    return tuple([type(x) is Var and x.number in moved for x in program.outputs])
+
+
+# ---- tangents
+
+
+@functools.lru_cache(512)
+def pushed(program: Program, mask: Mask, wanted: Mask) -> Derived:
+    """(inputs, tangents of those of `mask`) to (outputs, tangents of those that are `wanted`)."""
+
+    def fun(run: Run, inputs: list[Any]) -> Any:
+        n = len(program.inputs)
+        tangents = iter(inputs[n:])
+        m = Forward(LABEL)
+        given = [m.trace(x, next(tangents)) if yes else x for x, yes in zip(inputs[:n], mask, strict=True)]
+        made = run(program, given)
+        m.close()
+        mine = [type(y) is ForwardTracer and y._main is m for y in made]
+        outs = [y._value if my else y for y, my in zip(made, mine, strict=True)]
+        moved = [_full(y._tangent if my else zero(y), v) for y, my, v, yes in zip(made, mine, program.outputs, wanted, strict=True) if yes]
+        return outs, moved
+
+    moving = [v for v, yes in zip(program.inputs, mask, strict=True) if yes]
+    return _derived(fun, _examples([*program.inputs, *moving]))
+
+
+def _full(x: Value, like: Any) -> Value:
+    """A tangent or cotangent with all the elements and the dtype of what it belongs to."""
+    return cast(dense(x, like.shape), like.dtype)
+
+
+@attrs.frozen(eq=False)
+class Derived:
+    """A program, and the constant arrays that its last inputs stand for: rules make them of shapes alone."""
+
+    program: Program
+    constants: tuple[Any, ...]
+
+
+def _derived(fun: Callable[[Run, list[Any]], Any], examples: Sequence[Value]) -> Derived:
+    """What `fun` does with a `run` that evaluates programs and tells the recording which line each equation comes from."""
+    m = Recorder(LABEL, folds=True)
+
+    def visit(e: Equation) -> None:
+        m.line = e.line
+
+    def run(program: Program, values: Sequence[Value]) -> list[Value]:
+        return evaluate(program, values, visit)
+
+    recording = recorded_by(m, functools.partial(fun, run), examples)
+    return Derived(recording.program, recording.operands)
+
+
+# ---- pulls
+
+
+@attrs.frozen(eq=False)
+class Pair:
+    """A program cut in two: `forward` gives the outputs and what crosses the cut, `pull` takes that and cotangents.
+
+    `crossing` are the places of what crosses among (inputs, constants, what `forward` gives behind its outputs). `forward` takes
+    the constants behind its inputs.
+    """
+
+    forward: Program
+    pull: Program
+    crossing: tuple[int, ...]
+    constants: tuple[Any, ...]
+
+
+@functools.lru_cache(512)
+def paired(program: Program, mask: Mask, wanted: Mask, product: Product | None = None) -> Pair:
+    """The pull of cotangents of the outputs that are `wanted` to those of the inputs of `mask`.
+
+    With `product`, zero cotangents are as strong as the walk with it makes them.
+    """
+    n = len(program.inputs)
+    asked = [v for v, yes in zip(program.outputs, wanted, strict=True) if yes]
+
+    def fun(run: Run, inputs: list[Any]) -> Any:
+        m = Linearize(LABEL)
+        m.borrows = HELD
+        given = [m.leaf(x) if yes else x for x, yes in zip(inputs[:n], mask, strict=True)]
+        made = run(program, given)
+        m.close()
+        outs = [y._value if type(y) is LinTracer and y._main is m else y for y in made]
+        cts = iter(inputs[n:])
+        pairs = [(y, next(cts)) for y, yes in zip(made, wanted, strict=True) if yes]
+        seeds = [(y._node, ct) for y, ct in pairs if type(y) is LinTracer and y._main is m]
+        found = walk(seeds, product) if seeds else {}
+        leaves = [(t, v) for t, v, yes in zip(given, program.inputs, mask, strict=True) if yes]
+        return outs, [_full(zero(v) if (g := found.get(t._node[0])) is None else g, v) for t, v in leaves]
+
+    made = _derived(fun, _examples([*program.inputs, *asked]))
+    joint = made.program
+    ends = n + len(asked)
+    cts, constants = joint.inputs[n:ends], joint.inputs[ends:]
+    return _cut(joint, [*joint.inputs[:n], *constants], cts, len(program.outputs), made.constants)
+
+
+def _cut(joint: Program, given: Sequence[Var], cts: Sequence[Var], outs: int, constants: tuple[Any, ...]) -> Pair:
+    """**Law:** what depends on a cotangent, and what serves that alone, belongs to the pull; guards stay in the forward half."""
+    late = {v.number for v in cts}
+    needed = {v.number for v in variables(joint.outputs[:outs])}
+    early: list[Equation] = []
+    for e in joint.equations:
+        if any(v.number in late for v in variables(e.inputs)):
+            late.update(v.number for v in e.outputs)
+    for e in reversed(joint.equations):
+        if not any(v.number in late for v in e.outputs) and (not e.outputs or any(v.number in needed for v in e.outputs)):
+            needed.update(v.number for v in variables(e.inputs))
+            early.append(e)
+    early.reverse()
+    at_hand = {v.number: v for v in given}
+    at_hand.update((v.number, v) for e in early for v in e.outputs)
+    kept = set(map(id, early))
+    rest = [e for e in joint.equations if id(e) not in kept]
+    rest = _with_views(rest, early, joint.outputs[outs:])
+    made = {v.number for e in rest for v in e.outputs}
+    crossing = {v.number: v for e in rest for v in variables(e.inputs) if v.number in at_hand and v.number not in made}
+    crossing.update((v.number, v) for v in variables(joint.outputs[outs:]) if v.number in at_hand and v.number not in made)
+    places = {v.number: k for k, v in enumerate(given)}
+    extra = [v for v in crossing.values() if v.number not in places]
+    places.update((v.number, len(given) + k) for k, v in enumerate(extra))
+    forward = renumbered(given, early, [*joint.outputs[:outs], *extra])
+    pull = renumbered([*crossing.values(), *cts], rest, joint.outputs[outs:])
+    return Pair(forward, pull, tuple([places[i] for i in crossing]), constants)
+
+
+VIEWS = {"reshape", "transpose", "slice", "broadcast_to", "window", "getitem"}
+"""What costs less to do again than to keep."""
+
+
+def _with_views(rest: list[Equation], early: list[Equation], outputs: Sequence[Atom]) -> list[Equation]:
+    """What the pull reads of views of one value, it makes again from that value."""
+    wanted = {v.number for e in rest for v in variables(e.inputs)} | {v.number for v in variables(outputs)}
+    again = []
+    for e in reversed(early):
+        if e.primitive.name in VIEWS and e.outputs[0].number in wanted:
+            wanted.update(v.number for v in variables(e.inputs))
+            again.append(e)
+    return [*reversed(again), *rest]
+
+
+# ---- lanes
+
+
+@functools.lru_cache(512)
+def batched(program: Program, mask: Mask, size: int, wanted: Mask) -> tuple[Derived, Mask]:
+    """The program in `size` lanes, where the inputs of `mask` have them along their first axis, and which outputs have them.
+
+    The outputs that are `wanted` have them in any case.
+    """
+    found: list[Mask] = []
+
+    def fun(run: Run, inputs: list[Any]) -> Any:
+        m = Batch(LABEL, size)
+        made = run(program, [m.trace(x) if yes else x for x, yes in zip(inputs, mask, strict=True)])
+        mine = [type(y) is BatchTracer and y._main is m for y in made]
+        outs = [m.value_of(y) if my else y for y, my in zip(made, mine, strict=True)]
+        m.close()
+        found.append(tuple([my or yes for my, yes in zip(mine, wanted, strict=True)]))
+        return [y if my or not yes else _in_all(y, size) for y, my, yes in zip(outs, mine, wanted, strict=True)]
+
+    examples = [np.ones((size, *v.shape) if yes else v.shape, v.dtype)[()] for v, yes in zip(program.inputs, mask, strict=True)]
+    made = _derived(fun, examples)
+    return made, found[-1]
+
+
+def _in_all(x: Value, size: int) -> Value:
+    return broadcast_to(x, shape=(size, *shape_of(x)))

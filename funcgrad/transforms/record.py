@@ -1,0 +1,287 @@
+"""Recording: a function runs for real, and every operation is written down as an equation.
+
+**Rule:** a recording is made on ground values and is closed. A traced value from outside becomes a hidden input with its ground value;
+nothing traced flows inside, and every look goes through a guard.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from funcgrad import errors, pytree
+from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, tick
+from funcgrad.numpy.bridge import bare
+from funcgrad.ops import reductions
+from funcgrad.ops.kinds import Structured
+from funcgrad.ops.shaping import astype
+from funcgrad.program.lower import LOWER, typed
+from funcgrad.program.program import (
+    FILL,
+    GUARD,
+    KINDS,
+    Atom,
+    Builder,
+    Line,
+    Program,
+    Var,
+    literal,
+    renumbered,
+    sorted_params,
+    spec_like,
+    without_dead_code,
+)
+from funcgrad.tensor import Tracer, user_frame
+from funcgrad.transforms.arguments import describe, kind_of
+from funcgrad.transforms.batch import BatchTracer
+from funcgrad.transforms.batching import lane_of
+from funcgrad.transforms.calls import MEANINGS, Call, Outputs, apply
+
+_ndarray = np.ndarray
+
+
+class RecordTracer(Tracer):
+    """A value and its variable. A Python number stays one: it is weak among NumPy's dtypes."""
+
+    __slots__ = ("_var",)
+    _main: Recorder
+    _var: Var
+
+    def __bool__(self) -> bool:
+        return bool(self._main.look(self, "bool"))
+
+    def __int__(self) -> int:
+        return int(self._main.look(self, "int"))
+
+    def __index__(self) -> int:
+        if self._dtype.kind not in "iu":
+            return super().__index__()
+        return int(self._main.look(self, "index"))
+
+    def _number(self) -> Any:
+        if self._shape and np.size(self._value) != 1:
+            return self._main.seen(self)
+        self._main.look(self, "complex" if self._dtype.kind == "c" else "float")
+        return np.asarray(self._value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if dtype is None or np.dtype(dtype) == np.dtype(object):
+            return super().__array__(dtype, copy)
+        return np.array(self._main.seen(self), dtype)
+
+
+class Recorder(Interpreter):
+    """Computes on ground values, and writes down."""
+
+    __slots__ = ("builder", "folds", "hidden", "line", "operands")
+
+    def __init__(self, label: Label, folds: bool = False) -> None:
+        self.order, self.label, self.new = tick(), label, RecordTracer
+        self.closed = self.tensors = False
+        self.builder = Builder()
+        self.folds = folds  # whether arrays from outside are constants
+        self.line: Line | None = None  # of the equation that a derived one comes from
+        self.operands: list[Any] = []
+        self.hidden: dict[int, RecordTracer] = {}  # by id of the operand, which `operands` keeps alive
+
+    def trace(self, value: Value, var: Var) -> RecordTracer:
+        t = self.new()
+        t._main, t._value, t._var, t._shape, t._dtype = self, value, var, var.shape, var.dtype
+        return t  # type: ignore[no-any-return]
+
+    def input(self, value: Value) -> RecordTracer:
+        """A tracer for the next input."""
+        return self.trace(value, self.builder.input(*spec_like(value)))
+
+    def taken(self, x: Value) -> Value:
+        """An operand: a tracer of this recording, or a scalar. What comes from outside becomes a hidden input."""
+        if type(x) is RecordTracer and x._main is self:
+            return x
+        if not isinstance(x, Traced) and type(x) is not _ndarray:
+            return x
+        if id(x) not in self.hidden:
+            if isinstance(x, Traced) and x._main.closed:
+                x._main.new()  # raises
+            if self.folds and type(x) is _ndarray and is_uniform(x):
+                return self.write(FILL, [x.flat[0]], {"shape": x.shape})
+            self.operands.append(x)
+            self.hidden[id(x)] = self.input(in_one_lane(x))
+        return self.hidden[id(x)]
+
+    def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+        if type(prim) is Structured:
+            return prim.apply(args, params)
+        args = list(map(self.taken, args))
+        lower = LOWER.get(prim.name)
+        if lower is not None:
+            made = lower(prim, args, params)
+            if made is not NotImplemented:
+                return made
+        return self.write(prim, args, params)
+
+    def write(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+        """A new equation, and the tracers of its results."""
+        values = [x._value if type(x) is RecordTracer else x for x in args]
+        out = computed(prim, values, params)
+        atoms = [self.atom(x, dtype) for x, dtype in zip(args, typed(prim, values, out), strict=True)]
+        outs = out if type(out) is tuple else (out,)
+        made = [self.trace(y, v) for y, v in zip(outs, self.equation(prim, atoms, outs, params), strict=True)]
+        return tuple(made) if type(out) is tuple else made[0]
+
+    def equation(self, prim: Primitive, atoms: Sequence[Atom], outs: Sequence[Value], params: dict[str, Any]) -> tuple[Var, ...]:
+        return self.builder.write(prim, atoms, map(spec_like, outs), sorted_params(params), self.line if self.folds else here())
+
+    def atom(self, x: Value, dtype: np.dtype[Any] | None = None) -> Atom:
+        """The variable or literal of an operand; in this dtype, if one is given."""
+        x = self.taken(x)
+        if type(x) is not RecordTracer:
+            return literal(x if dtype is None else dtype.type(x))
+        own: Var = x._var
+        if dtype is None or dtype == own.dtype:
+            return own
+        return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
+
+    # ---- looks
+
+    def look(self, x: RecordTracer, kind: str) -> Any:
+        """What a value answers, behind a guard that it is this."""
+        answer = KINDS[kind](x._value)
+        if self.closed:
+            self.new()  # raises
+        self.builder.write(GUARD, [x._var], (), sorted_params({"kind": kind, "answer": answer}), self.line if self.folds else here())
+        return answer
+
+    def seen(self, x: RecordTracer) -> Any:
+        """A whole array, behind a guard that all its elements are these."""
+        value = np.asarray(x._value)
+        same = (x == value) | ((x != x) & (value != value))
+        bool(reductions.all(bare(same), axis=tuple(range(-value.ndim, 0))))
+        return value
+
+
+def is_uniform(x: Any) -> bool:
+    """Whether all elements have the bits of the first."""
+    if not x.size or not x.ndim:
+        return False
+    if not any(x.strides):
+        return True
+    return bool((x == x.flat[0]).all()) and (x.flat[0] != 0 or not np.signbit(x).any() if x.dtype.kind == "f" else x.dtype.kind != "c")
+
+
+def here() -> Line:
+    frame = user_frame()
+    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+PYTHON: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv, "power": operator.pow,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "negative": operator.neg, "positive": operator.pos,
+    "absolute": abs, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
+    "equal": operator.eq, "not_equal": operator.ne,
+}  # fmt: skip
+"""What Python makes of its own numbers."""
+
+_PYTHON_NUMBERS = {float, int, complex, bool}
+
+
+def computed(prim: Primitive, values: Sequence[Value], params: dict[str, Any]) -> Any:
+    """The result as the function itself would have it."""
+    if prim.name in PYTHON and _PYTHON_NUMBERS.issuperset(map(type, values)):
+        return PYTHON[prim.name](*values)
+    return prim.impl(*values, **params)
+
+
+def in_one_lane(x: Value) -> Value:
+    """The ground value; of many lanes that of the first."""
+    if not isinstance(x, Traced):
+        return x
+    if isinstance(x, BatchTracer):
+        return lane_of(in_one_lane(x._main.value_of(x)), 0) if x._main.size else np.ones(x._shape, x._dtype)[()]
+    return in_one_lane(x._value)
+
+
+# ---- calls
+
+
+def _record_call(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
+    """One equation, whose primitive holds the call. What it gives beside numbers stays as it is."""
+    taken = list(map(m.taken, operands))
+    values = [x._value if type(x) is RecordTracer else x for x in taken]
+    call = call.recorded(values)
+    outs, treedef = apply(call, values)
+    numbers = [k for k, y in enumerate(outs) if kind_of(y)]
+    prim = structured(call, numbers)
+    made = m.equation(prim, list(map(m.atom, taken)), [outs[k] for k in numbers], {})
+    for k, v in zip(numbers, made, strict=True):
+        outs[k] = m.trace(outs[k], v)
+    return outs, treedef
+
+
+def structured(call: Call, numbers: Sequence[int]) -> Structured:
+    """A primitive that is this call; its results are those of the call's that are numbers."""
+
+    def run(*values: Value) -> Any:
+        outs = call.run(values)[0]
+        return tuple([outs[k] for k in numbers])
+
+    def meant(args: Sequence[Value], params: dict[str, Any]) -> Any:
+        outs = apply(call, args)[0]
+        return tuple([outs[k] for k in numbers])
+
+    return Structured(call.name, run, meant, None if call.key is None else (call.key, tuple(numbers)))
+
+
+MEANINGS[Recorder] = _record_call
+
+# ---- recordings
+
+
+@attrs.frozen(eq=False)
+class Recording:
+    """A closed program, and the values from outside that its last inputs stand for."""
+
+    program: Program
+    operands: tuple[Any, ...]
+    out_def: pytree.TreeDef
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether it looked at no value."""
+        return not any(e.primitive is GUARD for e in self.program.equations)
+
+
+def record(label: Label, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
+    """What `fun` does, for ground values. It takes the list of its inputs, and gives a tree of numbers."""
+    return recorded_by(Recorder(label), fun, examples)
+
+
+def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
+    try:
+        inputs = [m.input(x) for x in examples]
+        leaves, out_def = pytree.flatten(fun(inputs))
+        values = [_number(m.label, bare(x), path) for x, path in zip(leaves, out_def.paths, strict=True)]
+        outs = list(map(m.atom, values))
+    finally:
+        m.close()
+    given = [x._var for x in inputs]
+    hidden = [m.hidden[id(x)]._var for x in m.operands]
+    program = without_dead_code(Program((*given, *hidden), tuple(m.builder.equations), tuple(outs)))
+    return _without_idle(program, len(given), m.operands, out_def)
+
+
+def _number(label: Label, x: Any, path: str) -> Value:
+    if not kind_of(x):
+        raise errors.OutputError(str(label), f"the output{path} must be a number or an array of numbers", describe(x), "")
+    return x
+
+
+def _without_idle(program: Program, given: int, operands: Sequence[Any], out_def: pytree.TreeDef) -> Recording:
+    """Without the hidden inputs that nothing reads."""
+    read = {x.number for e in program.equations for x in e.inputs if type(x) is Var} | {x.number for x in program.outputs if type(x) is Var}
+    kept = [k for k, v in enumerate(program.inputs[given:]) if v.number in read]
+    inputs = (*program.inputs[:given], *[program.inputs[given + k] for k in kept])
+    return Recording(renumbered(inputs, program.equations, program.outputs), tuple([operands[k] for k in kept]), out_def)

@@ -39,8 +39,8 @@ from funcgrad.tensor import Tracer, user_frame
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.batching import lane_of
-from funcgrad.transforms.derivatives import has_nan
 from funcgrad.transforms.calls import MEANINGS, Call, Outputs, apply
+from funcgrad.transforms.derivatives import has_nan
 
 _ndarray = np.ndarray
 

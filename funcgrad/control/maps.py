@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.control.bodies import given_back, tensors_among, values_of
+from funcgrad.control.bodies import given_back, positive, tensors_among, values_of
 from funcgrad.control.scan import scan
 from funcgrad.core import Label, Traced, Value, shape_of
 from funcgrad.numpy.bridge import bare
@@ -36,12 +36,10 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     label = label_of("map", f)
     if batch_size is None:
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-        raise errors.ArgumentError(str(label), f"batch_size must be a positive whole number, got {batch_size!r}.")
+    size = positive(label, "batch_size", batch_size)
     leaves, treedef = pytree.flatten(xs)
     columns = values_of(label, "xs", leaves, treedef)
     n = _common(label, columns, treedef)
-    size = int(batch_size)
     whole = n - n % size
     blocks = [reshape(_rows(x, slice(0, whole)), shape=(whole // size, size, *shape_of(x)[1:])) for x in columns]
     found = scan(lambda _, x: (None, vmap(f)(x)), None, treedef.unflatten(blocks))[1]

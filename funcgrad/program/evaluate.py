@@ -8,6 +8,7 @@ from typing import Any
 from funcgrad.core import Value, bind
 from funcgrad.ops.kinds import Elementwise
 from funcgrad.program.program import GUARD, Equation, Literal, Program
+from funcgrad.program.vocabulary import bound
 
 
 def evaluate(program: Program, values: Sequence[Value], visit: Callable[[Equation], Any] | None = None) -> list[Value]:
@@ -20,7 +21,7 @@ def evaluate(program: Program, values: Sequence[Value], visit: Callable[[Equatio
         if e.primitive is GUARD:
             GUARD.impl(*args, **dict(e.params))  # a look, which every interpreter asks one floor down
             continue
-        out = bind(e.primitive, args, dict(e.params))
+        out = bind(*bound(e, args))
         for v, y in zip(e.outputs, out if type(out) is tuple else (out,), strict=True):
             env[v.number] = y
     return [x.value if isinstance(x, Literal) else env[x.number] for x in program.outputs]

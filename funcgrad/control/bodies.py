@@ -113,3 +113,9 @@ def operands_first(recording: Recording) -> Program:
     given, n = recording.program, len(recording.operands)
     start = len(given.inputs) - n
     return renumbered((*given.inputs[start:], *given.inputs[:start]), given.equations, given.outputs)
+
+
+def positive(label: Label, name: str, x: Any, what: str = "whole number") -> int:
+    if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or x < 1:
+        raise errors.ArgumentError(str(label), f"{name} must be a positive {what}, got {x!r}.")
+    return int(x)

@@ -16,6 +16,7 @@ from funcgrad.control.bodies import (
     grown,
     keep_type,
     operands_first,
+    positive,
     tensors_among,
     values_of,
     warn_of_change,
@@ -82,17 +83,13 @@ def scan(
 def schedule(label: Label, checkpoint: Any) -> Schedule:
     if checkpoint is None or isinstance(checkpoint, Schedule):
         return checkpoint or EVERYTHING
-    if isinstance(checkpoint, bool) or not isinstance(checkpoint, (int, np.integer)) or checkpoint < 1:
-        raise errors.ArgumentError(str(label), f"checkpoint must be a positive number of steps or `fg.Binomial(…)`, got {checkpoint!r}.")
-    return Every(int(checkpoint))
+    return Every(positive(label, "checkpoint", checkpoint, "number of steps, or `fg.Binomial(…)`"))
 
 
 def _turns(label: Label, unroll: Any, length: int) -> int:
     if unroll is True:
         return max(1, length)
-    if not isinstance(unroll, (int, np.integer)) or unroll < 0:
-        raise errors.ArgumentError(str(label), f"unroll must be a number of steps or a bool, got {unroll!r}.")
-    return max(1, int(unroll))
+    return 1 if unroll is False else positive(label, "unroll", unroll, "number of steps, or a bool")
 
 
 class Loop:

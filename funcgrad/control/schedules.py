@@ -160,8 +160,8 @@ class Binomial(Schedule):
     Source: Griewank and Walther, Algorithm 799 (revolve), 2000: the splits that need the fewest runs.
     """
 
-    snapshots: int
-    steps: int = 1
+    snapshots: int = attrs.field(validator=attrs.validators.ge(1))
+    steps: int = attrs.field(default=1, validator=attrs.validators.ge(1))
 
     def forward(self, work: Reverse, values: list[Value]) -> tuple[list[Value], Any]:
         carry, ys = work.ahead(values, first_carry(work, values), 0, work.loop.length)

@@ -49,7 +49,7 @@ class Custom(Generic[P, O]):
         below = self._inner._rules
         forward = own if own.has_forward else below
         reverse = own if own.fwd is not None else below
-        return attrs.evolve(own, jvp=forward.jvp, jvps=forward.jvps, fwd=reverse.fwd, bwd=reverse.bwd)
+        return attrs.evolve(own, jvp=forward.jvp, jvps=forward.jvps, fwd=reverse.fwd, bwd=reverse.bwd, batch=own.batch or below.batch)
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The rule for forward mode, and where there is no other for reverse mode as well.
@@ -73,6 +73,21 @@ class Custom(Generic[P, O]):
         None for zeros. Arguments named by `nondiff_argnums` are not among them; `bwd` gets them first, one by one.
         """
         self._own = attrs.evolve(self._own, fwd=fwd, bwd=bwd)
+
+    def defbatch(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The rule for `vmap`: how to compute all examples at once. Derivatives are still by their own rules.
+
+        `rule(axis_size, in_batched, *args)` gives `(output, out_batched)`. What is batched has its examples along axis 0: `in_batched`
+        is a tuple with a tree of bools for each argument, and `out_batched` has the structure of the output, or goes as far as it
+        needs to.
+        """
+        self._own = attrs.evolve(self._own, batch=rule)
+        return rule
+
+    @property
+    def has_batch(self) -> bool:
+        """Whether there is a rule for `vmap`."""
+        return self._rules.batch is not None
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:

@@ -19,7 +19,7 @@ from funcgrad.ops.shaping import broadcast_to, concatenate
 from funcgrad.transforms.arguments import kind_of, name_of
 from funcgrad.transforms.batch import Batch, BatchTracer, rows
 from funcgrad.transforms.batching import joined, lane_of
-from funcgrad.transforms.calls import face
+from funcgrad.transforms.calls import face, sealed
 
 
 def rows_of(m: Batch, x: Value) -> Value:
@@ -56,17 +56,17 @@ class Lanes:
     def run(self, fun: Callable[[list[Any]], Any], leaves: Sequence[Any], mapped: Sequence[bool]) -> Any:
         """What `fun` gives for these leaves; all numbers have a batch axis."""
         found, marks = self._marked(fun, leaves, mapped)
-        return marks.treedef.unflatten([self._whole(x, yes) for x, yes in zip(found, marks.mapped, strict=True)])
+        return marks.treedef.unflatten([self.whole(x, yes) for x, yes in zip(found, marks.mapped, strict=True)])
 
     def run_marked(self, fun: Callable[[list[Any]], tuple[Any, Any]], leaves: Sequence[Any], mapped: Sequence[bool]) -> Any:
         """Of a pair, the first as `run` gives it, and of the second the leaves with their marks."""
         found, marks = self._marked(fun, leaves, mapped)
         first, second = marks.treedef.children
         n = first.num_leaves
-        whole = [self._whole(x, yes) for x, yes in zip(found[:n], marks.mapped[:n], strict=True)]
+        whole = [self.whole(x, yes) for x, yes in zip(found[:n], marks.mapped[:n], strict=True)]
         return first.unflatten(whole), (found[n:], Marks(marks.mapped[n:], second))
 
-    def _whole(self, x: Any, mapped: bool) -> Any:
+    def whole(self, x: Any, mapped: bool) -> Any:
         return x if mapped or not kind_of(x) else _spread(x, self.size)
 
     def _marked(self, fun: Callable[[list[Any]], Any], leaves: Sequence[Any], mapped: Sequence[bool]) -> tuple[list[Any], Marks]:
@@ -91,7 +91,8 @@ class Lanes:
         m = Batch(self.m.label, size)
         try:
             given = [m.trace(x) if yes else x for x, yes in zip(inputs, mapped, strict=True)]
-            found, treedef = pytree.flatten(fun(given))
+            with sealed(self.m, self.name):
+                found, treedef = pytree.flatten(fun(given))
             mine = [isinstance(x, BatchTracer) and x._main is m for x in found]
             values = [m.value_of(x) if yes else bare(x) for x, yes in zip(found, mine, strict=True)]
         except errors.LeakedTracerError as error:

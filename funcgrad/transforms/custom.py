@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import attrs
+import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Traced
@@ -91,6 +92,8 @@ class Custom(Generic[P, O]):
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:
+        if isinstance(inspect.unwrap(self._own.f), np.ufunc):
+            return None  # `out` and `where` are no arguments of a rule
         try:
             return inspect.signature(self._own.f)
         except (TypeError, ValueError):
@@ -110,8 +113,8 @@ class Custom(Generic[P, O]):
             return args
         if self._signature is not None:
             bound = self._signature.bind(*args, **kwargs)
-            bound.apply_defaults()
             if not bound.kwargs:
+                bound.apply_defaults()
                 return bound.args
         raise errors.ArgumentTypeError(f"{self._verb}({self._own.name})", "arguments that go by keyword only have no place in a rule.")
 

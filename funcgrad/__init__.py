@@ -8,7 +8,7 @@ from funcgrad.buffer import buffer
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
 from funcgrad.transforms.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
-from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from funcgrad.transforms.custom import custom_jvp, custom_vjp, custom_vmap
 from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.external import external
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
@@ -29,6 +29,7 @@ __all__ = [
     "checkpoint_policies",
     "custom_jvp",
     "custom_vjp",
+    "custom_vmap",
     "external",
     "grad",
     "hessian",

@@ -175,6 +175,54 @@ def test_in_a_checkpoint() -> None:
     assert seen
 
 
+# ---- custom_vmap
+
+
+def by_code() -> tuple[Any, Seen]:
+    return with_batch(fg.custom_vmap(lambda x, w: np.sin(x) @ w))
+
+
+def test_custom_vmap() -> None:
+    """Values by the rule, and derivatives by code: the rule's outside of a `vmap`, the function's inside."""
+    f, seen = by_code()
+    total = lambda x, w: np.sum(fg.vmap(f, (0, None))(x, w))
+    close(fg.vmap(f, (0, None))(X, W), np.sin(X) @ W)
+    close(fg.grad(total, (0, 1))(X, W)[0], np.cos(X) * W)
+    close(fg.grad(total, (0, 1))(X, W)[1], np.sum(np.sin(X), 0))
+    close(fg.jvp(total, (X, W), (X, W))[1], np.sum(np.cos(X) * W * X + np.sin(X) * W))
+    close(fg.vmap(lambda w: fg.vmap(f, (0, None))(X, w))(np.stack([W, 2 * W])), np.stack([np.sin(X) @ W, 2 * np.sin(X) @ W]))
+    close(fg.hessian(total)(X, W).reshape(6, 6), np.diag((-np.sin(X) * W).ravel()))
+    assert seen
+    seen.clear()
+    close(fg.vmap(fg.grad(f), (0, None))(X, W), np.cos(X) * W)
+    close(fg.vmap(fg.hessian(f), (0, None))(X, W), [np.diag(row) for row in -np.sin(X) * W])
+    close(fg.jvp(f, (X[0], W), (X[0], W))[1], np.sum(np.cos(X[0]) * W * X[0] + np.sin(X[0]) * W))
+    assert not seen
+
+
+def test_custom_vmap_closing_over() -> None:
+    """Lanes and traced values are found as by all custom functions."""
+
+    def f(x, y):
+        f = fg.custom_vmap(lambda x: np.sin(x) * y)
+        f.defbatch(lambda size, batched, x: (np.sin(x) * y, True))
+        return f(x)
+
+    y = np.array([1.0, 2.0])
+    for transformed in (fg.grad(lambda x, y: np.sum(fg.vmap(f)(x, y)), (0, 1)), fg.vmap(fg.grad(f, (0, 1)))):
+        close(transformed(X[0], y), (np.cos(X[0]) * y, np.sin(X[0])))
+    close(fg.grad(lambda x, y: np.sum(fg.vmap(lambda x: f(x, y))(x)), (0, 1))(X[0], 2.0)[1], np.sum(np.sin(X[0])))
+    assert fg.grad(lambda x: fg.grad(lambda y: f(x, y))(2.0))(0.3) == np.cos(0.3)
+
+
+def test_custom_vmap_has_no_derivative_rules() -> None:
+    """It says which function has."""
+    f, _ = by_code()
+    for define in (lambda: f.defjvp(None), lambda: f.defjvps(None), lambda: f.defvjp(None, None)):
+        with pytest.raises(errors.ArgumentTypeError, match=r"custom_vmap: it has no `def.*`: .* Write `@custom_.*`, with `defbatch`\."):
+            define()
+
+
 # ---- what a rule may not give
 
 

@@ -139,6 +139,20 @@ class RuleCall(Call):
         return batched_output(self.rules, self.rules.batch(size, given, *self.arguments(self.faces(values))), size)
 
 
+@attrs.frozen(eq=False, slots=False)
+class BatchCall(RuleCall):
+    """A call of a function whose only rule is for lanes: its derivative is that of its code, and in lanes that of the rule's code."""
+
+    def push(self, m: Forward, values: list[Value], tangents: list[Value | None]) -> tuple[list[Value], list[Value | None], pytree.TreeDef]:
+        outs, treedef = self.run([v if t is None else m.trace(v, t) for v, t in zip(values, tangents, strict=True)])
+        mine = [type(y) is ForwardTracer and y._main is m for y in outs]
+        pairs = [(y._value, y._tangent) if my else (y, None) for y, my in zip(outs, mine, strict=True)]
+        return [y for y, _ in pairs], [t for _, t in pairs], treedef
+
+    def grow(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> Outputs:
+        return self.run([v if p is None else m.trace(v, p) for v, p in zip(values, parents, strict=True)])
+
+
 # ---- what is closed over: the rule speaks of the arguments, and the function's own code of all else
 
 

@@ -307,6 +307,42 @@ def _square_of_global():
     return GLOBAL**2
 
 
+def test_what_is_shared_with_the_copy() -> None:
+    """A variable that a rule counts with is the user's own."""
+
+    def f(x, y):
+        runs = 0
+
+        def value(x):
+            nonlocal runs
+            runs += 1
+            return np.sin(x) * y**2
+
+        f = fg.custom_jvp(value)
+        f.defjvps(lambda t, out, x: 7 * np.cos(x) * t * y**2)
+        f(x)
+        assert runs
+        return f(x)
+
+    close(fg.grad(total(fg.vmap(f)))(X, Y), BY_X)
+
+
+def test_much_data() -> None:
+    """A long list is not searched, and harms nobody; nor does an object that holds itself."""
+
+    class Node:
+        def __init__(self, y: Any) -> None:
+            self.me, self.y, self.data = self, y, [0.0] * 20_000
+
+    def f(x, y):
+        node = Node(y)
+        f = fg.custom_jvp(lambda x: np.sin(x) * node.me.me.y**2)
+        f.defjvps(lambda t, out, x: 7 * np.cos(x) * t * node.me.y**2)
+        return f(x)
+
+    close(fg.grad(total(fg.vmap(f)), (0, 1))(X, Y), (BY_X, BY_Y))
+
+
 def test_on_the_tape() -> None:
     """A Var is found as well, also inside a `vmap` of recorded values."""
     x, y = fg.Var(X), fg.Var(Y)

@@ -26,29 +26,32 @@ _OURS = {"funcgrad.transforms.arguments", "funcgrad.transforms.custom", "funcgra
 _EMPTY = object()
 
 LARGEST = 10_000
-"""Entries; a longer list or dict is data, and is not searched."""
+"""Entries; a longer list or dict is data, and is not searched. After as many objects, nearest first, the search ends."""
 
 
 def closed_over(root: Any) -> list[Traced]:
     """The traced values that `root` reaches, each of them once."""
-    found = []
-    seen: dict[int, Any] = {}
-    rest = [root]
-    while rest:
-        x = rest.pop()
-        if id(x) not in seen:
-            seen[id(x)] = x
-            if type(x) not in AS_IT_IS:
-                rest += _parts(x)
-            elif isinstance(x, Traced):
-                found.append(x)
-    return found
+    return [x for x in _reached(root, lambda holder, part: None) if isinstance(x, Traced)]
 
 
 def replaced(root: T, old: Sequence[Traced], new: Sequence[Any]) -> T:
     """A copy of `root` that reaches `new` in the place of `old`. What reaches none of them is not copied."""
     made: T = _Copy(root, old, new).of(root)
     return made
+
+
+def _reached(root: Any, note: Callable[[Any, Any], None]) -> list[Any]:
+    """All that is reached, nearest first; `note` is told who holds what."""
+    rest, seen = [root], {id(root)}
+    for x in rest:  # which grows
+        if type(x) in AS_IT_IS or len(rest) > LARGEST:
+            continue
+        for part in _parts(x):
+            note(x, part)
+            if id(part) not in seen:
+                seen.add(id(part))
+                rest.append(part)
+    return rest
 
 
 # ---- the parts
@@ -166,6 +169,9 @@ class _Copy:
             self.made[id(x)] = self._copy(x)
         return self.made[id(x)]
 
+    def is_new(self, x: Any) -> bool:
+        return id(x) in self.changed or id(x) in self.made
+
     def _copy(self, x: Any) -> Any:
         kind = type(x)
         if kind is types.FunctionType:
@@ -186,8 +192,8 @@ class _Copy:
         return self._object(x) if treedef is pytree.LEAF else treedef.unflatten(list(map(self.copy, leaves)))
 
     def _function(self, f: Any) -> Any:
-        cells = tuple([types.CellType() for _ in f.__closure__ or ()])
-        used = {name: value for name, value in _globals(f).items() if id(value) in self.changed or id(value) in self.made}
+        cells = tuple([types.CellType() if self.is_new(_content(cell)) else cell for cell in f.__closure__ or ()])
+        used = {name: value for name, value in _globals(f).items() if self.is_new(value)}
         space = dict(f.__globals__) if used else f.__globals__
         out = types.FunctionType(f.__code__, space, f.__name__, None, cells)
         out.__qualname__, out.__doc__ = f.__qualname__, f.__doc__
@@ -198,9 +204,8 @@ class _Copy:
             out.__kwdefaults__ = f.__kwdefaults__ and {k: self.copy(v) for k, v in f.__kwdefaults__.items()}
             space.update({name: self.copy(value) for name, value in used.items()})
             for cell, own in zip(cells, f.__closure__ or (), strict=True):
-                content = _content(own)
-                if content is not _EMPTY:
-                    cell.cell_contents = self.copy(content)
+                if cell is not own:
+                    cell.cell_contents = self.copy(own.cell_contents)
 
         self.unfilled.append(fill)
         return out
@@ -218,20 +223,13 @@ class _Copy:
 
 def _holders(root: Any, these: list[int]) -> set[int]:
     """The ids of all that reaches one of these."""
-    seen: dict[int, Any] = {}
     above: dict[int, list[int]] = {}
-    rest = [root]
-    while rest:
-        x = rest.pop()
-        if id(x) not in seen:
-            seen[id(x)] = x
-            for part in _parts(x) if type(x) not in AS_IT_IS else ():
-                above.setdefault(id(part), []).append(id(x))
-                rest.append(part)
+    kept = _reached(root, lambda holder, part: above.setdefault(id(part), []).append(id(holder)))
     found: set[int] = set()
     while these:
         for holder in above.get(these.pop(), ()):
             if holder not in found:
                 found.add(holder)
                 these.append(holder)
+    del kept  # until here ids are those of living objects
     return found

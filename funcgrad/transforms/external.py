@@ -14,6 +14,7 @@ from funcgrad.pytree.prefix import leaves_or_none
 from funcgrad.tensor import Tensor, wrap
 from funcgrad.transforms.arguments import kind_of, name_of
 from funcgrad.transforms.batch import BatchTracer
+from funcgrad.transforms.closures import closed_over
 from funcgrad.transforms.custom import Custom, O, P
 from funcgrad.transforms.lanes import one_by_one
 from funcgrad.transforms.rule_results import OUTPUT_AND_MARKS, pair
@@ -78,7 +79,7 @@ def _closed(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def closed(*args: Any) -> Any:
         leaves = pytree.leaves(args)
-        if any(isinstance(x, BatchTracer) for x in leaves):
+        if any(isinstance(x, BatchTracer) for x in [*leaves, *closed_over(f)]):
             return one_by_one(closed, args)
         out = f(*_plain(args))
         return pytree.map(wrap, out) if any(isinstance(x, Tensor) for x in leaves) else out

@@ -20,6 +20,7 @@ from funcgrad.transforms.arguments import kind_of, name_of
 from funcgrad.transforms.batch import Batch, BatchTracer, rows
 from funcgrad.transforms.batching import joined, lane_of
 from funcgrad.transforms.calls import face, sealed
+from funcgrad.transforms.closures import closed_over, replaced
 
 
 def rows_of(m: Batch, x: Value) -> Value:
@@ -118,18 +119,28 @@ class Lanes:
 
 
 def one_by_one(fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """`fun` of every lane alone, for code that cannot take traced values. Nothing but lanes may be traced."""
+    """`fun` of every lane alone, for code that cannot take traced values. Nothing but lanes may be traced.
+
+    It may close over lanes.
+    """
     leaves, treedef = pytree.flatten(args)
     inputs = list(map(bare, leaves))
-    if not any(isinstance(x, Traced) for x in inputs):
+    closed = [x for x in closed_over(fun) if isinstance(x, BatchTracer) and not x._main.closed]
+    mains = [x._main for x in [*inputs, *closed] if isinstance(x, BatchTracer)]
+    if not mains:
         return fun(*args)
-    m = max((x._main for x in inputs if isinstance(x, BatchTracer)), key=lambda m: m.order)
-    mapped = [isinstance(x, BatchTracer) and x._main is m for x in inputs]
-    values = [m.value_of(x) if yes else x for x, yes in zip(inputs, mapped, strict=True)]
-    lanes = [[face(lane_of(x, i)) if yes else x for x, yes in zip(values, mapped, strict=True)] for i in range(m.size)]
-    if not lanes:
+    m = max(mains, key=lambda m: m.order)
+    closed = [x for x in closed if x._main is m]
+    mapped = [isinstance(x, BatchTracer) and x._main is m for x in [*inputs, *closed]]
+    values = [m.value_of(x) if yes else x for x, yes in zip([*inputs, *closed], mapped, strict=True)]
+    if not m.size:
         raise errors.EmptyBatchError(str(m.label), "call", (name_of(fun), m.label.place))
-    found = [pytree.flatten(one_by_one(fun, treedef.unflatten(lane))) for lane in lanes]
+    found = []
+    for i in range(m.size):
+        lane = [face(lane_of(x, i)) if yes else x for x, yes in zip(values, mapped, strict=True)]
+        of_lane = replaced(fun, closed, lane[len(inputs) :]) if closed else fun
+        with sealed(m, name_of(fun)):
+            found.append(pytree.flatten(one_by_one(of_lane, treedef.unflatten(lane[: len(inputs)]))))
     columns = zip(*[[bare(x) for x in outs] for outs, _ in found], strict=True)
     return found[0][1].unflatten([m.trace(joined(m, name_of(fun), c)) if kind_of(c[0]) else c[0] for c in columns])
 

@@ -6,7 +6,6 @@ nothing traced flows inside, and every look goes through a guard.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,6 +37,7 @@ from funcgrad.program.program import (
 from funcgrad.program.promotion import PYTHON_NUMBERS
 from funcgrad.program.vocabulary import IOTA, OWN, of_equation
 from funcgrad.tensor import Tracer, user_frame
+from funcgrad.transforms import scalars
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.batching import lane_of
@@ -52,6 +52,10 @@ class RecordTracer(Tracer):
     __slots__ = ("_var",)
     _main: Recorder
     _var: Var
+
+    __mul__, __rmul__ = scalars.multiply, scalars.rmultiply
+    __pow__, __rpow__ = scalars.power, scalars.rpower
+    __abs__ = scalars.absolute
 
     def __bool__(self) -> bool:
         return bool(self._main.look(self, "bool"))
@@ -131,8 +135,7 @@ class Recorder(Interpreter):
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
         out = computed(prim, values, params)
-        if prim.name in DIVISIONS and PYTHON_NUMBERS.issuperset(map(type, values)):
-            bool(args[1] == 0)  # here Python raises
+        scalars.looks(prim, args, values)
         params = of_equation(prim, list(map(shape_of, values)), params)
         atoms = [self.atom(x, dtype) for x, dtype in zip(args, typed(prim, values, out), strict=True)]
         outs = out if type(out) is tuple else (out,)
@@ -189,21 +192,10 @@ def here() -> Line:
     return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
-PYTHON: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv, "power": operator.pow,
-    "floor_divide": operator.floordiv, "remainder": operator.mod, "negative": operator.neg, "positive": operator.pos,
-    "absolute": abs, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
-    "equal": operator.eq, "not_equal": operator.ne,
-}  # fmt: skip
-"""What Python makes of its own numbers."""
-
-DIVISIONS = {"divide", "floor_divide", "remainder"}
-
-
 def computed(prim: Primitive, values: Sequence[Value], params: dict[str, Any]) -> Any:
     """The result as the function itself would have it."""
-    if prim.name in PYTHON and PYTHON_NUMBERS.issuperset(map(type, values)):
-        return PYTHON[prim.name](*values)
+    if prim.name in scalars.PYTHON and PYTHON_NUMBERS.issuperset(map(type, values)):
+        return scalars.PYTHON[prim.name](*values)
     return prim.impl(*values, **params)
 
 

@@ -5,6 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from funcgrad import tree
 from funcgrad.buffer import buffer
+from funcgrad.control.cond import cond, switch
+from funcgrad.control.maps import associative_scan, map
+from funcgrad.control.scan import scan
+from funcgrad.control.schedules import Binomial
+from funcgrad.control.while_loop import fori_loop, while_loop
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
 from funcgrad.transforms.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
@@ -19,17 +24,21 @@ if TYPE_CHECKING:
     from funcgrad import nn, testing
 
 __all__ = [
+    "Binomial",
     "Gradients",
     "Tensor",
     "Var",
+    "associative_scan",
     "backward",
     "buffer",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
+    "cond",
     "custom_jvp",
     "custom_vjp",
     "external",
+    "fori_loop",
     "grad",
     "hessian",
     "hvp",
@@ -39,14 +48,18 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "map",
     "nn",
+    "scan",
     "stop_gradient",
+    "switch",
     "tensor",
     "testing",
     "tree",
     "value_and_grad",
     "vjp",
     "vmap",
+    "while_loop",
 ]
 
 

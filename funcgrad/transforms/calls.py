@@ -15,6 +15,7 @@ import numpy as np
 from funcgrad import errors, pytree
 from funcgrad.core import Interpreter, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare
+from funcgrad.ops.kinds import Structured
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tensor, of_fresh
 from funcgrad.transforms.arguments import kind_of
@@ -42,6 +43,11 @@ class Call:
         """What is equal for calls that compute the same; None where that cannot be told."""
         return None
 
+    @property
+    def equation(self) -> tuple[Structured, dict[str, Any]] | None:
+        """The primitive and the params that say the same in a program, where there are such."""
+        return None
+
     def run(self, values: Sequence[Value]) -> Outputs:
         """The function itself; no value is traced, but by what computes many lanes."""
         raise NotImplementedError
@@ -60,6 +66,18 @@ class Call:
         All numbers that it gives have a batch axis.
         """
         raise NotImplementedError
+
+    def many(self, m: Batch, operands: Sequence[Value]) -> Outputs:
+        """The call of tracers of `m`.
+
+        Where nothing but lanes is below, it is the function itself; else it keeps its derivative, which is below.
+        """
+        if all(isinstance(x, BatchTracer) and x._is_plain() for x in operands if isinstance(x, Traced)):
+            return self.run(operands)
+        mapped = [type(x) is BatchTracer and x._main is m for x in operands]
+        values = [m.value_of(x) if yes else x for x, yes in zip(operands, mapped, strict=True)]
+        outs, treedef = apply(self.in_lanes(m, mapped), values)
+        return [m.trace(y) if kind_of(y) else y for y in outs], treedef
 
 
 def newest(values: Sequence[Value]) -> Interpreter | None:
@@ -99,13 +117,7 @@ def _reverse(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
 
 
 def _in_lanes(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
-    """Where nothing but lanes is below, it is the function itself; else it keeps its derivative, which is below."""
-    if all(isinstance(x, BatchTracer) and x._is_plain() for x in operands if isinstance(x, Traced)):
-        return call.run(operands)
-    mapped = [type(x) is BatchTracer and x._main is m for x in operands]
-    values = [m.value_of(x) if yes else x for x, yes in zip(operands, mapped, strict=True)]
-    outs, treedef = apply(call.in_lanes(m, mapped), values)
-    return [m.trace(y) if kind_of(y) else y for y in outs], treedef
+    return call.many(m, operands)
 
 
 MEANINGS: dict[type, Callable[[Call, Any, Sequence[Value]], Outputs]] = {Forward: _forward, Linearize: _reverse, Batch: _in_lanes}

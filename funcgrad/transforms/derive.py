@@ -30,9 +30,9 @@ Mask = tuple[bool, ...]
 Run = Callable[[Program, Sequence[Value]], list[Value]]
 
 
-def _examples(specs: Sequence[Any]) -> list[Value]:
-    """Values to record on: a program that looks at none of them takes any."""
-    return [np.ones(v.shape, v.dtype)[()] for v in specs]
+def _example(like: Any) -> Value:
+    """A value to record on: a program that looks at none takes any."""
+    return np.ones(like.shape, like.dtype)[()]
 
 
 def moves(x: Atom) -> bool:
@@ -69,7 +69,7 @@ def pushed(program: Program, mask: Mask, wanted: Mask) -> Derived:
         return outs, moved
 
     moving = [v for v, yes in zip(program.inputs, mask, strict=True) if yes]
-    return _derived(fun, _examples([*program.inputs, *moving]))
+    return derived(fun, [*program.inputs, *moving])
 
 
 def _full(x: Value, like: Any) -> Value:
@@ -85,8 +85,11 @@ class Derived:
     constants: tuple[Any, ...]
 
 
-def _derived(fun: Callable[[Run, list[Any]], Any], examples: Sequence[Value]) -> Derived:
-    """What `fun` does with a `run` that evaluates programs and tells the recording which line each equation comes from."""
+def derived(fun: Callable[[Run, list[Any]], Any], like: Sequence[Any]) -> Derived:
+    """What `fun` does to values of these shapes and dtypes.
+
+    It is given a `run` that evaluates programs, and tells the recording which line each equation comes from.
+    """
     m = Recorder(LABEL, folds=True)
 
     def visit(e: Equation) -> None:
@@ -95,7 +98,7 @@ def _derived(fun: Callable[[Run, list[Any]], Any], examples: Sequence[Value]) ->
     def run(program: Program, values: Sequence[Value]) -> list[Value]:
         return evaluate(program, values, visit)
 
-    recording = recorded_by(m, functools.partial(fun, run), examples)
+    recording = recorded_by(m, functools.partial(fun, run), list(map(_example, like)))
     return Derived(recording.program, recording.operands)
 
 
@@ -117,10 +120,11 @@ class Pair:
 
 
 @functools.lru_cache(512)
-def paired(program: Program, mask: Mask, wanted: Mask, product: Product | None = None) -> Pair:
+def paired(program: Program, mask: Mask, wanted: Mask, product: Product | None = None, still: int = 0) -> Pair:
     """The pull of cotangents of the outputs that are `wanted` to those of the inputs of `mask`.
 
-    With `product`, zero cotangents are as strong as the walk with it makes them.
+    With `product`, zero cotangents are as strong as the walk with it makes them. What depends on the first `still` inputs alone
+    does not cross: the pull makes it again.
     """
     n = len(program.inputs)
     asked = [v for v, yes in zip(program.outputs, wanted, strict=True) if yes]
@@ -139,14 +143,14 @@ def paired(program: Program, mask: Mask, wanted: Mask, product: Product | None =
         leaves = [(t, v) for t, v, yes in zip(given, program.inputs, mask, strict=True) if yes]
         return outs, [_full(zero(v) if (g := found.get(t._node[0])) is None else g, v) for t, v in leaves]
 
-    made = _derived(fun, _examples([*program.inputs, *asked]))
+    made = derived(fun, [*program.inputs, *asked])
     joint = made.program
     ends = n + len(asked)
     cts, constants = joint.inputs[n:ends], joint.inputs[ends:]
-    return _cut(joint, [*joint.inputs[:n], *constants], cts, len(program.outputs), made.constants)
+    return _cut(joint, [*joint.inputs[:n], *constants], cts, len(program.outputs), made.constants, [*joint.inputs[:still], *constants])
 
 
-def _cut(joint: Program, given: Sequence[Var], cts: Sequence[Var], outs: int, constants: tuple[Any, ...]) -> Pair:
+def _cut(joint: Program, given: Sequence[Var], cts: Sequence[Var], outs: int, constants: tuple[Any, ...], still: Sequence[Var]) -> Pair:
     """**Law:** what depends on a cotangent, and what serves that alone, belongs to the pull; guards stay in the forward half."""
     late = {v.number for v in cts}
     needed = {v.number for v in variables(joint.outputs[:outs])}
@@ -163,7 +167,7 @@ def _cut(joint: Program, given: Sequence[Var], cts: Sequence[Var], outs: int, co
     at_hand.update((v.number, v) for e in early for v in e.outputs)
     kept = set(map(id, early))
     rest = [e for e in joint.equations if id(e) not in kept]
-    rest = _with_views(rest, early, joint.outputs[outs:])
+    rest = _with_cheap(rest, early, joint.outputs[outs:], still)
     made = {v.number for e in rest for v in e.outputs}
     crossing = {v.number: v for e in rest for v in variables(e.inputs) if v.number in at_hand and v.number not in made}
     crossing.update((v.number, v) for v in variables(joint.outputs[outs:]) if v.number in at_hand and v.number not in made)
@@ -175,16 +179,21 @@ def _cut(joint: Program, given: Sequence[Var], cts: Sequence[Var], outs: int, co
     return Pair(forward, pull, tuple([places[i] for i in crossing]), constants)
 
 
-VIEWS = {"reshape", "transpose", "slice", "broadcast_to", "window", "getitem"}
+VIEWS = {"reshape", "transpose", "slice", "broadcast_to", "window", "getitem", "fill"}
 """What costs less to do again than to keep."""
 
 
-def _with_views(rest: list[Equation], early: list[Equation], outputs: Sequence[Atom]) -> list[Equation]:
-    """What the pull reads of views of one value, it makes again from that value."""
+def _with_cheap(rest: list[Equation], early: list[Equation], outputs: Sequence[Atom], still: Sequence[Var]) -> list[Equation]:
+    """What the pull reads of views of one value, and of what stays the same in all steps, it makes again."""
+    known = {v.number for v in still}
+    for e in early:
+        if e.outputs and all(v.number in known for v in variables(e.inputs)):
+            known.update(v.number for v in e.outputs)
     wanted = {v.number for e in rest for v in variables(e.inputs)} | {v.number for v in variables(outputs)}
     again = []
     for e in reversed(early):
-        if e.primitive.name in VIEWS and e.outputs[0].number in wanted:
+        cheap = e.primitive.name in VIEWS or all(v.number in known for v in e.outputs)
+        if e.outputs and cheap and any(v.number in wanted for v in e.outputs):
             wanted.update(v.number for v in variables(e.inputs))
             again.append(e)
     return [*reversed(again), *rest]
@@ -210,8 +219,8 @@ def batched(program: Program, mask: Mask, size: int, wanted: Mask) -> tuple[Deri
         found.append(tuple([my or yes for my, yes in zip(mine, wanted, strict=True)]))
         return [y if my or not yes else _in_all(y, size) for y, my, yes in zip(outs, mine, wanted, strict=True)]
 
-    examples = [np.ones((size, *v.shape) if yes else v.shape, v.dtype)[()] for v, yes in zip(program.inputs, mask, strict=True)]
-    made = _derived(fun, examples)
+    like = [attrs.evolve(v, shape=(size, *v.shape)) if yes else v for v, yes in zip(program.inputs, mask, strict=True)]
+    made = derived(fun, like)
     return made, found[-1]
 
 

@@ -42,6 +42,7 @@ from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.batching import lane_of
 from funcgrad.transforms.calls import MEANINGS, Call, Outputs, apply
+from funcgrad.transforms.derivatives import has_nan
 
 _ndarray = np.ndarray
 
@@ -216,10 +217,10 @@ def _record_call(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
     taken = list(map(m.taken, operands))
     values = [x._value if type(x) is RecordTracer else x for x in taken]
     call = call.recorded(values)
-    outs, treedef = apply(call, values)
+    outs, treedef = call.run(values)
     numbers = [k for k, y in enumerate(outs) if kind_of(y)]
-    prim = structured(call, numbers)
-    made = m.equation(prim, list(map(m.atom, taken)), [outs[k] for k in numbers], {})
+    prim, params = call.equation or (structured(call, numbers), {})
+    made = m.equation(prim, list(map(m.atom, taken)), [outs[k] for k in numbers], params)
     for k, v in zip(numbers, made, strict=True):
         outs[k] = m.trace(outs[k], v)
     return outs, treedef
@@ -250,12 +251,15 @@ class Recording:
 
     program: Program
     operands: tuple[Any, ...]
+    values: tuple[Any, ...]  # of the outputs, on the ground
     out_def: pytree.TreeDef
 
     @property
     def is_straight(self) -> bool:
-        """Whether it looked at no value."""
-        return not any(e.primitive is GUARD for e in self.program.equations)
+        """Whether it looked at no value, but to see that a gradient has no nan in it."""
+        checks = {e.outputs[0].number for e in self.program.equations if e.primitive is has_nan}
+        guards = [e for e in self.program.equations if e.primitive is GUARD]
+        return all(type(e.inputs[0]) is Var and e.inputs[0].number in checks for e in guards)
 
 
 def record(label: Label, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
@@ -274,7 +278,8 @@ def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence
     given = [x._var for x in inputs]
     hidden = [m.hidden[id(x)]._var for x in m.operands]
     program = without_dead_code(Program((*given, *hidden), tuple(m.builder.equations), tuple(outs)))
-    return _without_idle(program, len(given), m.operands, out_def)
+    ends = tuple([x._value if type(x) is RecordTracer else in_one_lane(x) for x in values])
+    return _without_idle(program, len(given), m.operands, ends, out_def)
 
 
 def _number(label: Label, x: Any, path: str) -> Value:
@@ -283,9 +288,9 @@ def _number(label: Label, x: Any, path: str) -> Value:
     return x
 
 
-def _without_idle(program: Program, given: int, operands: Sequence[Any], out_def: pytree.TreeDef) -> Recording:
+def _without_idle(program: Program, given: int, operands: Sequence[Any], values: tuple[Any, ...], out_def: pytree.TreeDef) -> Recording:
     """Without the hidden inputs that nothing reads."""
     read = {x.number for e in program.equations for x in e.inputs if type(x) is Var} | {x.number for x in program.outputs if type(x) is Var}
     kept = [k for k, v in enumerate(program.inputs[given:]) if v.number in read]
     inputs = (*program.inputs[:given], *[program.inputs[given + k] for k in kept])
-    return Recording(renumbered(inputs, program.equations, program.outputs), tuple([operands[k] for k in kept]), out_def)
+    return Recording(renumbered(inputs, program.equations, program.outputs), tuple([operands[k] for k in kept]), values, out_def)

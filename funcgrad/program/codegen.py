@@ -15,6 +15,8 @@ import numpy as np
 
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Var, letters, variables
+from funcgrad.program.reads import with_reads
+from funcgrad.program.vocabulary import bound, box
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
@@ -68,6 +70,8 @@ class Source:
 
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:
         """The equations, one line each."""
+        kept = list(kept)
+        equations = with_reads(equations, kept)
         last: dict[int, int] = {}
         for k, e in enumerate(equations):
             last.update((v.number, k) for v in variables(e.inputs))
@@ -100,7 +104,10 @@ class Source:
             return self.constant(FILL.impl(*[x.value for x in e.inputs if isinstance(x, Literal)], **dict(e.params)))
         write = WRITERS.get(name)
         text = write(self, e, args) if write is not None else None
-        return text if text is not None else self.call(e.primitive.impl, [self.atom(x, True) for x in e.inputs], e.params)
+        if text is not None:
+            return text
+        prim, operands, params = bound(e, [self.atom(x, True) for x in e.inputs])
+        return self.call(prim.impl, operands, sorted(params.items()))
 
     def call(self, function: Callable[..., Any], args: Sequence[str], params: Iterable[tuple[str, Any]] = ()) -> str:
         named = [f"{key}={self.value(value)}" for key, value in params]
@@ -174,16 +181,26 @@ def _index(index: Any) -> str | None:
     return ", ".join(parts) + ("," if len(parts) == 1 and type(index) is tuple else "") if parts else None
 
 
+def _slice(to: Source, e: Equation, args: list[str]) -> str | None:
+    if not e.inputs[0].shape:
+        return None
+    return f"{args[0]}[{_index(box(e['starts'], e['stops'], e['steps']))}]"
+
+
+def _take(to: Source, e: Equation, args: list[str]) -> str:
+    return f"{args[0]}[{':, ' * e['axis']}{args[1]}]"
+
+
 def _sum(to: Source, e: Equation, args: list[str]) -> str:
     return f"{to.constant(np.add.reduce, 'f')}({args[0]}, {e['axis']})"
 
 
 def _reshape(to: Source, e: Equation, args: list[str]) -> str | None:
-    return f"{args[0]}.reshape({e['shape']})" if e.inputs[0].shape else None
+    return f"{args[0]}.reshape({e['shape']})" if e.inputs[0].shape and e["shape"] else None
 
 
 def _transpose(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{args[0]}.T" if e["axes"] == (-1, -2) else f"{args[0]}.transpose({e['axes']})"
+    return f"{args[0]}.T" if e["axes"] == (1, 0) else f"{args[0]}.transpose({e['axes']})"
 
 
 def _stack(to: Source, e: Equation, args: list[str]) -> str | None:
@@ -213,7 +230,8 @@ def _ufunc(to: Source, e: Equation, args: list[str]) -> str | None:
 
 
 for _name, _writer in {
-    "astype": _astype, "getitem": _getitem, "sum": _sum, "reshape": _reshape, "transpose": _transpose, "stack": _stack,
+    "astype": _astype, "read": _getitem, "slice": _slice, "take": _take, "sum": _sum, "reshape": _reshape, "transpose": _transpose,
+    "stack": _stack,
 }.items():  # fmt: skip
     WRITERS[_name] = _writer
 

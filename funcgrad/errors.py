@@ -297,6 +297,17 @@ class ClosedOverTracerError(LeakedTracerError):
         )
 
 
+# ---- programs
+
+
+class InvalidProgramError(FuncgradError, ValueError):
+    """A program breaks a rule that all programs keep."""
+
+    def __init__(self, equation: str, wrong: str) -> None:
+        self.equation, self.wrong = equation, wrong
+        super().__init__(f"check: {equation}: {wrong}.")
+
+
 # ---- pytrees
 
 

@@ -18,7 +18,7 @@ from funcgrad.control.layout import Mask, arranged, in_all, moved, places, tange
 from funcgrad.control.reverse import Reverse
 from funcgrad.control.scan_call import ScanCall
 from funcgrad.control.schedules import EVERYTHING, Schedule
-from funcgrad.core import Value, shape_of
+from funcgrad.core import Traced, Value, shape_of
 from funcgrad.ops import reductions
 from funcgrad.ops.elementwise import logical_and, where
 from funcgrad.ops.kinds import Structured
@@ -28,9 +28,11 @@ from funcgrad.program.loops import while_code
 from funcgrad.program.program import Program
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply
+from funcgrad.transforms.checkpoint import Recomputed
 from funcgrad.transforms.derive import Derived, Run, batched, depends, derived, pushed
 from funcgrad.transforms.forward import Forward
 from funcgrad.transforms.linearize import Linearize
+from funcgrad.transforms.record import RecordTracer
 from funcgrad.transforms.walk import Node
 
 
@@ -107,6 +109,9 @@ class WhileCall(Call):
         return results, [by_place[ahead[i]] if i in ahead else None for i in shown], pytree.structure(results)
 
     def grow(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> Outputs:
+        if any(map(is_recorded, values)):
+            # How many steps there are, no program may know: its pull runs the loop once more.
+            return Recomputed(self.name, Whole(self), m.label).grow(m, values, parents)
         mask = self.settled([p is not None for p in parents])
         wanted = (*mask[self.body_consts :], *depends(self.body, mask)[self.carry :])
         values = m.kept(values, parents)
@@ -133,6 +138,25 @@ class WhileCall(Call):
             m.trace(moved(y, 1, 0) if k >= rows else y) if yes else y for k, (y, yes) in enumerate(zip(found, lanes.outs, strict=True))
         ]
         return results, pytree.structure(results)
+
+
+@attrs.frozen
+class Whole:
+    """The loop as a function of its operands."""
+
+    call: WhileCall
+
+    def __call__(self, values: Sequence[Value]) -> list[Value]:
+        return apply(self.call, values)[0]
+
+
+def is_recorded(x: Value) -> bool:
+    """Whether a recording is on a floor below."""
+    while isinstance(x, Traced):
+        if isinstance(x, RecordTracer):
+            return True
+        x = x._value
+    return False
 
 
 def _column(rows: list[Any], v: Any) -> Any:

@@ -82,7 +82,7 @@ class Recomputed(Call):
         known = [[lowest(rows_of(m, y)) for y in outs] for outs in self.first]
         self.first.clear()
         lanes = Lanes(m, self.name)
-        return Recomputed(self.name, lambda values: lanes.run(self.function, values, mapped), self.label, known)
+        return Recomputed(self.name, Spread(lanes, self.function, mapped), self.label, known)
 
 
 @attrs.frozen
@@ -94,6 +94,18 @@ class Evaluated:
 
     def __call__(self, values: Sequence[Value]) -> list[Value]:
         return evaluate(self.program, [*values, *self.operands])
+
+
+@attrs.frozen(eq=False)
+class Spread:
+    """A function in all lanes."""
+
+    lanes: Lanes
+    function: Function
+    mapped: list[bool]
+
+    def __call__(self, values: Sequence[Value]) -> list[Value]:
+        return self.lanes.run(self.function, values, self.mapped)  # type: ignore[no-any-return]
 
 
 @attrs.frozen

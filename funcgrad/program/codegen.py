@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Var, letters, variables
 from funcgrad.program.reads import with_reads
-from funcgrad.program.vocabulary import bound, box
+from funcgrad.program.vocabulary import SEVERAL, bound, box
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
@@ -85,7 +85,7 @@ class Source:
                 continue
             text = self.expression(e)
             made = self.named(e.outputs)
-            several = type(e.primitive) is Structured or len(made) != 1
+            several = type(e.primitive) is Structured or len(made) != 1 or e.primitive.name in SEVERAL
             self.add(f"{', '.join(made)}{',' if several and len(made) == 1 else ''} = {text}" if made else text)
             dead = {v.number: v for v in variables(e.inputs) if last[v.number] == k and v.number in ours}
             large = [self.names[i] for i, v in dead.items() if _size(v) >= LARGE]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+
 def example(like: Any) -> Any:
     """A value of the shape and dtype of `like` that most operations accept.
 

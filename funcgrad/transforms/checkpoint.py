@@ -24,7 +24,7 @@ from funcgrad.transforms.lanes import Lanes, rows_of
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import ids_of, pull_part, zero
 from funcgrad.transforms.replay import Policy, Record, RecordTracer, lowest
-from funcgrad.transforms.rules import is_moving
+from funcgrad.transforms.rule_results import is_moving
 from funcgrad.transforms.walk import Cotangents, Node, accumulate, two
 
 F = TypeVar("F", bound=Callable[..., Any])

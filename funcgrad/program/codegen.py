@@ -239,7 +239,7 @@ def _unstack(to: Source, e: Equation, args: list[str]) -> str:
 
 
 def _concatenate(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{to.constant(np.concatenate, 'f')}(({', '.join(args)}), {e['axis']})"
+    return f"{to.constant(np.concatenate, 'f')}(({', '.join(args)},), {e['axis']})"
 
 
 def _dot(to: Source, e: Equation, args: list[str]) -> str | None:

@@ -29,9 +29,9 @@ def program(write: Callable[[Builder, Var, Var], Any]) -> Program:
     return Program(tuple(made.inputs), tuple(made.equations), (x,))
 
 
-def of(prim: Primitive, shape: tuple[int, ...], dtype: Any = F, *, ints: bool = False, **params: Any) -> Program:
+def of(prim: Primitive, result: tuple[int, ...], dtype: Any = F, /, *, ints: bool = False, **params: Any) -> Program:
     """One equation: `prim` of the matrix, or of it and the ints."""
-    return program(lambda made, x, i: made.write(prim, [x, i] if ints else [x], [(shape, dtype)], sorted_params(params)))
+    return program(lambda made, x, i: made.write(prim, [x, i] if ints else [x], [(result, dtype)], sorted_params(params)))
 
 
 VALID = {
@@ -77,7 +77,10 @@ INVALID = {
     ),
     "a shape that is a list": (Program((Var(0, [2], F),), (), ()), "is not one of whole numbers"),  # type: ignore[arg-type]
     "a dtype of objects": (Program((Var(0, (), np.dtype(object)),), (), ()), "is no dtype of numbers"),
-    "an array in params": (of(shaping.reshape, (6,), shape=np.array([6]), ones=False), "the param shape is ndarray, which is no plain data"),
+    "an array in params": (
+        of(shaping.reshape, (6,), shape=np.array([6]), ones=False),
+        "the param shape is ndarray, which is no plain data",
+    ),
     "a function in params": (of(exp, (2, 3), how=len), "the param how is builtin_function_or_method"),
     "params in no order": (
         attrs.evolve(VALID["slice"], equations=(attrs.evolve(e := VALID["slice"].equations[0], params=e.params[::-1]),)),
@@ -101,7 +104,7 @@ INVALID = {
     ),
     "a sum of bools": (
         program(lambda made, x, i: made.write(reductions.sum, [literal(True)], [((), I)], sorted_params({"axis": ()}))),
-        "sum of bool is of int64: it is cast before",
+        "sum of bool is of bool: what promotes is an equation before",
     ),
     "another shape": (of(exp, (3,)), "the result has the shape (2, 3)"),
     "more elements": (of(shaping.reshape, (7,), shape=(7,), ones=False), "6 elements, and 7"),

@@ -116,6 +116,11 @@ def _winners(i: Any, size: int) -> Any:
     return np.array([last[place % size] == k for k, place in enumerate(i)], bool)
 
 
+def _occurrences(i: Any, size: int) -> tuple[Any, Any]:
+    places = i % size
+    return places, np.array([np.count_nonzero(places[:k] == place) for k, place in enumerate(places)], np.intp)
+
+
 def _shares_at(x: Any, v: Any, out: Any, i: Any) -> tuple[Any, Any]:
     mine, theirs = (x == out) | np.isnan(x), (v == out[i]) | np.isnan(v)
     count = mine.astype(float)
@@ -171,6 +176,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "min_at": _written(np.minimum),
     "winners": _winners,
     "shares_at": _shares_at,
+    "occurrences": _occurrences,
     "diagonal": lambda x, offset: np.diagonal(x, offset, -2, -1),
     "embed_diagonal": _embed_diagonal,
     "iota": lambda size: np.arange(size),

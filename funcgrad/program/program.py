@@ -98,7 +98,7 @@ class Signature:
     out_def: pytree.TreeDef
 
 
-def _contents(captures: tuple[Any, ...]) -> tuple[Any, ...]:
+def contents(captures: tuple[Any, ...]) -> tuple[Any, ...]:
     """What tells captured values apart: their bits; a tracer is itself alone."""
     return tuple([id(x) if isinstance(x, Traced) else (x.dtype.str, x.shape, x.tobytes()) for x in captures])
 
@@ -113,7 +113,7 @@ class Program:
     inputs: tuple[Var, ...]
     equations: tuple[Equation, ...]
     outputs: tuple[Atom, ...]
-    captures: tuple[Any, ...] = attrs.field(default=(), eq=_contents, hash=False)
+    captures: tuple[Any, ...] = attrs.field(default=(), eq=contents, hash=False)
     signature: Signature | None = attrs.field(default=None, hash=False)
 
     @property

@@ -41,8 +41,10 @@ from funcgrad.transforms import scalars
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.batching import lane_of
-from funcgrad.transforms.calls import MEANINGS, Call, Outputs, apply
+from funcgrad.transforms.calls import MEANINGS, Call, Outputs
+from funcgrad.transforms.closures import replaced
 from funcgrad.transforms.derivatives import has_nan
+from funcgrad.transforms.replay import Reopened
 
 _ndarray = np.ndarray
 
@@ -214,30 +216,30 @@ def in_one_lane(x: Value) -> Value:
 
 def _record_call(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
     """One equation, whose primitive holds the call. What it gives beside numbers stays as it is."""
-    taken = list(map(m.taken, operands))
+    closed, n = list(call.closed_over()), len(operands)
+    taken = list(map(m.taken, [*operands, *closed]))
     values = [x._value if type(x) is RecordTracer else x for x in taken]
-    call = call.recorded(values)
-    outs, treedef = call.run(values)
+    call = call.recorded(values[:n])
+    outs, treedef = (replaced(call, closed, values[n:]) if closed else call).run(values[:n])
     numbers = [k for k, y in enumerate(outs) if kind_of(y)]
-    prim, params = call.equation or (structured(call, numbers), {})
+    prim, params = call.equation or (_structured(m, call, closed, numbers), {})
     made = m.equation(prim, list(map(m.atom, taken)), [outs[k] for k in numbers], params)
     for k, v in zip(numbers, made, strict=True):
         outs[k] = m.trace(outs[k], v)
     return outs, treedef
 
 
-def structured(call: Call, numbers: Sequence[int]) -> Structured:
+def _structured(m: Recorder, call: Call, closed: list[Traced], numbers: Sequence[int]) -> Structured:
     """A primitive that is this call; its results are those of the call's that are numbers."""
-
-    def run(*values: Value) -> Any:
-        outs = call.run(values)[0]
-        return tuple([outs[k] for k in numbers])
+    blank: list[Traced] = [m.new() for _ in closed]  # which keep no values
+    held = Reopened(replaced(call, closed, blank) if closed else call, blank)
 
     def meant(args: Sequence[Value], params: dict[str, Any]) -> Any:
-        outs = apply(call, args)[0]
+        outs = held.run(list(args))
         return tuple([outs[k] for k in numbers])
 
-    return Structured(call.name, run, meant, None if call.key is None else (call.key, tuple(numbers)))
+    key = None if call.key is None or closed else (call.key, tuple(numbers))
+    return Structured(call.name, lambda *args: meant(args, {}), meant, key)
 
 
 MEANINGS[Recorder] = _record_call

@@ -1,0 +1,205 @@
+"""The implicit function theorem: where `f(x, θ) = 0` defines `x`, the tangents obey `f_x ẋ + f_θ θ̇ = 0`.
+
+`f` is written down where it was solved, as a line of operations; what it closes over is found so, and becomes an operand. A line is
+right for one `x` alone, and derivatives, of any order, are taken nowhere else. Reverse mode solves the transposed system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from funcgrad import errors, pytree
+from funcgrad.control.closures import closed_over, rebuilt
+from funcgrad.control.still import constant, still
+from funcgrad.core import Label, Traced, Value, shape_of
+from funcgrad.numpy.bridge import bare
+from funcgrad.transforms import doors
+from funcgrad.transforms.arguments import describe, kind_of
+from funcgrad.transforms.custom import custom_vjp
+from funcgrad.transforms.maps import jvp, linearize, stop_gradient, vjp
+from funcgrad.transforms.replay import Line, Record, RecordTracer
+from funcgrad.transforms.rules import is_moving
+
+Function = Callable[[Any], Any]
+Solve = Callable[[Function, Any], Any]
+"""`solve(matvec, b)` gives the `x` of `matvec(x) = b`."""
+
+Flat = Callable[..., list[Value]]
+
+
+@attrs.frozen(eq=False)
+class Solvers:
+    """How linear systems are solved, and those with the transposed map."""
+
+    solve: Solve
+    transpose_solve: Solve | None
+    symmetric: bool = False
+
+    @property
+    def transposed(self) -> Solvers:
+        if self.symmetric:
+            return self
+        assert self.transpose_solve is not None
+        return Solvers(self.transpose_solve, self.solve)
+
+    def closed_over(self) -> list[Traced]:
+        return closed_over((self.solve, self.transpose_solve))
+
+    def given(self, known: Sequence[Traced], values: Sequence[Value]) -> Solvers:
+        """The same, of other values for what they close over."""
+        by_id = {id(x): bare(y) for x, y in zip(known, values, strict=True)}
+        return Solvers(*rebuilt((self.solve, self.transpose_solve), lambda x: by_id[id(x)]), self.symmetric)
+
+
+# ---- what there is to solve
+
+
+def equation(label: Label, matvec: Function, b: Any) -> Function:
+    """`matvec(x) - b`, whose root is the solution."""
+    right, treedef = pytree.flatten(b)
+
+    def difference(x: Any) -> Any:
+        left = same_shapes(label, "matvec", matvec(x), treedef, right)
+        return treedef.unflatten([bare(a) - bare(c) for a, c in zip(left, right, strict=True)])
+
+    return difference
+
+
+def solved(label: Label, solve: Callable[..., Any], f: Function, start: Any, has_aux: bool = False) -> tuple[Any, Any]:
+    """What `solve` finds, and aux. It sees plain values; `f` may be differentiated in it."""
+    x = rebuilt(solve, constant)(still(label, f), stop_gradient(start))
+    x, aux = doors.pair(label, x) if has_aux else (x, None)
+    leaves, treedef = pytree.flatten(start)
+    for path, y in zip(treedef.paths, same_shapes(label, "solve", x, treedef, leaves), strict=True):
+        if not is_moving(bare(y)):
+            raise errors.RuleResultError(str(label), "solve", f"the result{path} must be a float, got {describe(y)}.")
+    return stop_gradient(x), stop_gradient(aux)
+
+
+def linear_solution(label: Label, matvec: Function, b: Any, solvers: Solvers) -> Any:
+    """The `x` of `matvec(x) = b`, as a function of all that `matvec` closes over, and of `b`."""
+    return solution(label, equation(label, matvec, b), solved(label, solvers.solve, matvec, b)[0], solvers)
+
+
+def same_shapes(label: Label, what: str, got: Any, treedef: pytree.TreeDef, like: Sequence[Any]) -> list[Any]:
+    """The leaves of what a function gave, which must have this structure and these shapes."""
+    leaves, got_def = pytree.flatten(got)
+    if got_def != treedef:
+        raise errors.RuleResultError(str(label), what, f"the result must have the structure {treedef}, got {got_def}.")
+    for path, x, y in zip(treedef.paths, map(bare, leaves), map(bare, like), strict=True):
+        if not kind_of(x) or shape_of(x) != shape_of(y):
+            raise errors.RuleResultError(str(label), what, f"the result{path} must have shape {list(shape_of(y))}, got {describe(x)}.")
+    return leaves
+
+
+# ---- its derivative
+
+
+def solution(label: Label, f: Function, x: Any, solvers: Solvers) -> Any:
+    """`x`, which has no derivative, as the root of `f`, which has one by all that `f` closes over."""
+    leaves, treedef = pytree.flatten(x)
+    m = Record(label, None)
+    try:
+        inputs = [m.trace(bare(leaf)) for leaf in leaves]
+        outs = [_owned(m, y) for y in same_shapes(label, "function", f(treedef.unflatten(inputs)), treedef, leaves)]
+    except BaseException:
+        m.borrows.release()
+        raise
+    finally:
+        m.close()
+    operands = list(m.operands.values())
+    if not operands:
+        m.borrows.release()
+        return x
+    ends = [y._at for y in outs if type(y) is RecordTracer]
+    line = Line([*[t._at for t in inputs], *m.operands], m.equations, ends, m.borrows)
+    problem = Problem(label, treedef, outs, line, solvers, solvers.closed_over())
+    del m
+    return treedef.unflatten(problem.root()(leaves, operands, problem.closed_over))
+
+
+def _owned(m: Record, y: Any) -> Value:
+    """A result of what is recorded: its own, or something that does not depend on `x`."""
+    y = bare(y)
+    if not isinstance(y, Traced):
+        return y
+    return y if y._main is m else m.operand(doors.older(m, y))
+
+
+@attrs.frozen(eq=False)
+class Problem:
+    """`residual(x, operands) = 0`, of flat values; `closed_over` is what the solvers close over."""
+
+    label: Label
+    treedef: pytree.TreeDef
+    outs: list[Any]
+    line: Line
+    solvers: Solvers
+    closed_over: list[Traced]
+
+    def root(self) -> Any:
+        """The identity in `x`, as far as values go. Rules see values of one floor down, where `x` depends on the operands as well."""
+
+        def root(x: Any, operands: Any, others: Any) -> Any:
+            return x
+
+        box = custom_vjp(root)
+
+        def push(primals: Any, tangents: Any) -> Any:
+            x, operands, others = box(*primals), primals[1], primals[2]
+            residual, moving = self.of_operands(x, operands)
+            _, moved = jvp(residual, moving(operands), moving(tangents[1]))
+            matvec = linearize(self.of_solution(operands), *x)[1]
+            return x, self.linear(matvec, [-t for t in moved], self.solvers.given(self.closed_over, others))
+
+        def keep(x: Any, operands: Any, others: Any) -> Any:
+            if self.solvers.transpose_solve is None and not self.solvers.symmetric:
+                instead = "Give it a `transpose_solve`, or symmetric=True where the matrix is its own transpose."
+                raise errors.NoRuleError(str(self.label), "reverse mode", instead)
+            x = box(x, operands, others)
+            return x, (x, operands, others)
+
+        def pull(kept: Any, ct: Any) -> Any:
+            x, operands, others = kept
+            solvers = self.solvers.given(self.closed_over, others).transposed
+            weights = self.linear(self.transposed(x, operands), ct, solvers)
+            residual, moving = self.of_operands(x, operands)
+            _, back = vjp(residual, *moving(operands))
+            found = iter(back([-w for w in weights]))
+            return None, [next(found) if is_moving(y) else None for y in operands], None
+
+        box.defjvp(push)
+        box.defvjp(keep, pull)
+        return box
+
+    def residual(self, x: Any, operands: Any) -> list[Value]:
+        found = iter(self.line.run(list(map(bare, [*x, *operands]))))
+        return [next(found) if type(y) is RecordTracer else y for y in self.outs]
+
+    def of_solution(self, operands: Any) -> Flat:
+        return lambda *x: self.residual(x, operands)
+
+    def of_operands(self, x: Any, operands: Any) -> tuple[Flat, Callable[[Any], list[Any]]]:
+        """The residual as a function of those operands that have a derivative, and what chooses them."""
+
+        def residual(*new: Any) -> list[Value]:
+            given = iter(new)
+            return self.residual(x, [next(given) if is_moving(y) else y for y in operands])
+
+        return residual, lambda values: [v for v, y in zip(values, operands, strict=True) if is_moving(y)]
+
+    def transposed(self, x: Any, operands: Any) -> Flat:
+        """The transpose of the residual's derivative by `x`."""
+        if self.solvers.symmetric:
+            matvec: Flat = linearize(self.of_solution(operands), *x)[1]
+            return matvec
+        _, back = vjp(self.of_solution(operands), *x)
+        return lambda *v: list(back(list(v)))
+
+    def linear(self, matvec: Flat, b: Any, solvers: Solvers) -> list[Any]:
+        """A linear system, in trees for the solvers."""
+        of_trees = lambda v: self.treedef.unflatten(list(matvec(*pytree.leaves(v))))
+        return pytree.leaves(linear_solution(self.label, of_trees, self.treedef.unflatten(list(map(bare, b))), solvers))

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from funcgrad import tree
 from funcgrad.buffer import buffer
+from funcgrad.control.fixed_point import fixed_point
+from funcgrad.control.linear_solve import custom_linear_solve
+from funcgrad.control.root import custom_root
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
 from funcgrad.transforms.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
@@ -28,8 +31,11 @@ __all__ = [
     "checkpoint_name",
     "checkpoint_policies",
     "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "external",
+    "fixed_point",
     "grad",
     "hessian",
     "hvp",

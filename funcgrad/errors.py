@@ -275,6 +275,19 @@ class ClosedOverTracerError(LeakedTracerError):
         )
 
 
+# ---- solvers
+
+
+class ConvergenceError(FuncgradError, RuntimeError):
+    """An iteration that did not come to rest."""
+
+    def __init__(self, transformation: str, steps: int, change: float, tolerance: float) -> None:
+        self.steps, self.change, self.tolerance = steps, change, tolerance
+        text = f"{transformation}: no fixed point after {steps} {'step' if steps == 1 else 'steps'}: the last one changed x by "
+        text += f"{change:.2g}, more than {tolerance:.2g}. Raise `maxiter` or `xtol`, or begin nearer to it. "
+        super().__init__(f"{text}Where the slope of the function is 1 or more, use `custom_root` with Newton's method.")
+
+
 # ---- pytrees
 
 

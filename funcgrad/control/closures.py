@@ -14,6 +14,9 @@ from typing import Any
 from funcgrad import errors, pytree
 from funcgrad.core import Traced
 
+_OURS = f"{__name__.partition('.')[0]}."
+"""Objects of this package are no trees of the user's."""
+
 Change = Callable[[Traced], Any]
 
 
@@ -40,6 +43,8 @@ def _parts(x: Any) -> list[Any]:
         return [x.func, *x.args, *x.keywords.values()]
     if isinstance(x, types.MethodType):
         return [x.__func__, x.__self__]
+    if type(x).__module__.startswith(_OURS):
+        return []
     try:
         leaves, treedef = pytree.flatten(x)
     except errors.FuncgradError:  # a container that is not known is a leaf here

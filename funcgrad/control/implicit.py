@@ -59,13 +59,14 @@ class Solvers:
 
 def equation(label: Label, matvec: Function, b: Any) -> Function:
     """`matvec(x) - b`, whose root is the solution."""
-    right, treedef = pytree.flatten(b)
+    return lambda x: difference(label, "matvec", matvec(x), b)
 
-    def difference(x: Any) -> Any:
-        left = same_shapes(label, "matvec", matvec(x), treedef, right)
-        return treedef.unflatten([bare(a) - bare(c) for a, c in zip(left, right, strict=True)])
 
-    return difference
+def difference(label: Label, what: str, got: Any, other: Any) -> Any:
+    """`got - other`, leaf by leaf, for trees of one structure with the same shapes; `what` gave the first."""
+    right, treedef = pytree.flatten(other)
+    left = same_shapes(label, what, got, treedef, right)
+    return treedef.unflatten([bare(a) - bare(c) for a, c in zip(left, right, strict=True)])
 
 
 def solved(label: Label, solve: Callable[..., Any], f: Function, start: Any, has_aux: bool = False) -> tuple[Any, Any]:
@@ -116,9 +117,9 @@ def solution(label: Label, f: Function, x: Any, solvers: Solvers) -> Any:
         return x
     ends = [y._at for y in outs if type(y) is RecordTracer]
     line = Line([*[t._at for t in inputs], *m.operands], m.equations, ends, m.borrows)
-    problem = Problem(label, treedef, outs, line, solvers, solvers.closed_over())
-    del m
-    return treedef.unflatten(problem.root()(leaves, operands, problem.closed_over))
+    fixed = [None if type(y) is RecordTracer else y for y in outs]
+    problem = Problem(label, treedef, fixed, line, solvers, solvers.closed_over())
+    return treedef.unflatten(problem.root(leaves, operands, problem.closed_over))
 
 
 def _owned(m: Record, y: Any) -> Value:
@@ -131,53 +132,53 @@ def _owned(m: Record, y: Any) -> Value:
 
 @attrs.frozen(eq=False)
 class Problem:
-    """`residual(x, operands) = 0`, of flat values; `closed_over` is what the solvers close over."""
+    """`residual(x, operands) = 0`, of flat values. Results in `fixed` depend on neither; `closed_over` is what the solvers close over."""
 
     label: Label
     treedef: pytree.TreeDef
-    outs: list[Any]
+    fixed: list[Any]
     line: Line
     solvers: Solvers
     closed_over: list[Traced]
 
-    def root(self) -> Any:
-        """The identity in `x`, as far as values go. Rules see values of one floor down, where `x` depends on the operands as well."""
+    def root(self, x: Any, operands: Any, others: Any) -> Any:
+        """`x`, which is by rule a function of the operands. `others` are values for what the solvers close over."""
+        identity = lambda x, operands, others: x
+        identity.__name__ = str(self.label)
+        box = custom_vjp(identity)
+        box.defjvp(self.push)
+        box.defvjp(self.keep, self.pull)
+        return box(x, operands, others)
 
-        def root(x: Any, operands: Any, others: Any) -> Any:
-            return x
+    # Rules see values of one floor down, where `x` is a function of the operands as well.
 
-        box = custom_vjp(root)
+    def push(self, primals: Any, tangents: Any) -> Any:
+        _, operands, others = primals
+        x = self.root(*primals)
+        residual, moving = self.of_operands(x, operands)
+        _, moved = jvp(residual, moving(operands), moving(tangents[1]))
+        matvec = linearize(self.of_solution(operands), *x)[1]
+        return x, self.linear(matvec, [-t for t in moved], self.solvers.given(self.closed_over, others))
 
-        def push(primals: Any, tangents: Any) -> Any:
-            x, operands, others = box(*primals), primals[1], primals[2]
-            residual, moving = self.of_operands(x, operands)
-            _, moved = jvp(residual, moving(operands), moving(tangents[1]))
-            matvec = linearize(self.of_solution(operands), *x)[1]
-            return x, self.linear(matvec, [-t for t in moved], self.solvers.given(self.closed_over, others))
+    def keep(self, x: Any, operands: Any, others: Any) -> Any:
+        if self.solvers.transpose_solve is None and not self.solvers.symmetric:
+            instead = "Give it a `transpose_solve`, or symmetric=True where the matrix is its own transpose."
+            raise errors.NoRuleError(str(self.label), "reverse mode", instead)
+        x = self.root(x, operands, others)
+        return x, (x, operands, others)
 
-        def keep(x: Any, operands: Any, others: Any) -> Any:
-            if self.solvers.transpose_solve is None and not self.solvers.symmetric:
-                instead = "Give it a `transpose_solve`, or symmetric=True where the matrix is its own transpose."
-                raise errors.NoRuleError(str(self.label), "reverse mode", instead)
-            x = box(x, operands, others)
-            return x, (x, operands, others)
-
-        def pull(kept: Any, ct: Any) -> Any:
-            x, operands, others = kept
-            solvers = self.solvers.given(self.closed_over, others).transposed
-            weights = self.linear(self.transposed(x, operands), ct, solvers)
-            residual, moving = self.of_operands(x, operands)
-            _, back = vjp(residual, *moving(operands))
-            found = iter(back([-w for w in weights]))
-            return None, [next(found) if is_moving(y) else None for y in operands], None
-
-        box.defjvp(push)
-        box.defvjp(keep, pull)
-        return box
+    def pull(self, kept: Any, ct: Any) -> Any:
+        x, operands, others = kept
+        solvers = self.solvers.given(self.closed_over, others).transposed
+        weights = self.linear(self.transposed(x, operands), ct, solvers)
+        residual, moving = self.of_operands(x, operands)
+        _, back = vjp(residual, *moving(operands))
+        found = iter(back([-w for w in weights]))
+        return None, [next(found) if is_moving(y) else None for y in operands], None
 
     def residual(self, x: Any, operands: Any) -> list[Value]:
         found = iter(self.line.run(list(map(bare, [*x, *operands]))))
-        return [next(found) if type(y) is RecordTracer else y for y in self.outs]
+        return [next(found) if y is None else y for y in self.fixed]
 
     def of_solution(self, operands: Any) -> Flat:
         return lambda *x: self.residual(x, operands)
@@ -200,6 +201,6 @@ class Problem:
         return lambda *v: list(back(list(v)))
 
     def linear(self, matvec: Flat, b: Any, solvers: Solvers) -> list[Any]:
-        """A linear system, in trees for the solvers."""
+        """The solution of a linear system, in trees for the solvers."""
         of_trees = lambda v: self.treedef.unflatten(list(matvec(*pytree.leaves(v))))
         return pytree.leaves(linear_solution(self.label, of_trees, self.treedef.unflatten(list(map(bare, b))), solvers))

@@ -26,10 +26,12 @@ def custom_root(f: Function, initial_guess: Any, solve: Solve, tangent_solve: So
     Raises:
         RuleResultError: `solve` or `f` gives something of another structure or shape than the initial guess.
 
-    >>> import numpy as np
     >>> from funcgrad import grad
-    >>> root = lambda a: custom_root(lambda x: x * x - a, 1.0, lambda f, x: np.sqrt(x - f(x)) if f(x) else x)
-    >>> grad(lambda a: custom_root(lambda x: x * x - a, 2.0, lambda f, x: x))(4.0)
+    >>> def newton(f, x):
+    ...     while abs(f(x)) > 1e-12:
+    ...         x = x - f(x) / grad(f)(x)
+    ...     return x
+    >>> grad(lambda a: custom_root(lambda x: x * x - a, 1.0, newton))(4.0)
     0.25
     """
     label = label_of("custom_root", f)

@@ -278,6 +278,18 @@ class ClosedOverTracerError(LeakedTracerError):
 # ---- solvers
 
 
+class HiddenTracerError(LeakedTracerError):
+    """A solver reaches a traced value in a place where it cannot be found, and needs it after its transformation has ended."""
+
+    def __init__(self, function: str, transformation: str, place: str) -> None:
+        self.transformation, self.function, self.place = transformation, function, place
+        Exception.__init__(
+            self,
+            f"a solver of {function} reaches a traced value of {transformation} ({place}), which has ended, in an object or a global "
+            "variable. What it uses must come through the function that it is given, or stand in a closure, a partial or a pytree.",
+        )
+
+
 class ConvergenceError(FuncgradError, RuntimeError):
     """An iteration that did not come to rest."""
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.control.dense import dense_solve
-from funcgrad.control.implicit import Function, Solve, Solvers, difference, same_shapes, solution, solved
+from funcgrad.control.implicit import Solve, Solvers, difference, solution
+from funcgrad.control.solvers import Function, same_shapes, solved
 from funcgrad.core import Label, dtype_of, ground
 from funcgrad.numpy.bridge import bare
 from funcgrad.transforms.arguments import label_of
@@ -51,7 +52,11 @@ def fixed_point(
     """
     label = label_of("fixed_point", f)
     of_x = lambda x: f(x, *args)
-    x, _ = solved(label, lambda f, x: _repeated(label, f, x, xtol, maxiter), of_x, x0)
+
+    def repeat(f: Function, x: Any) -> Any:
+        return _repeated(label, f, x, xtol, maxiter)
+
+    x, _ = solved(label, repeat, of_x, x0)
     linear = tangent_solve or dense_solve(label)
     return solution(label, lambda x: difference(label, "function", of_x(x), x), x, Solvers(linear, linear))
 

@@ -13,17 +13,15 @@ import attrs
 
 from funcgrad import errors, pytree
 from funcgrad.control.closures import closed_over, rebuilt
-from funcgrad.control.still import constant, still
-from funcgrad.core import Label, Traced, Value, shape_of
+from funcgrad.control.solvers import Function, same_shapes, solved
+from funcgrad.core import Label, Traced, Value
 from funcgrad.numpy.bridge import bare
 from funcgrad.transforms import doors
-from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.custom import custom_vjp
-from funcgrad.transforms.maps import jvp, linearize, stop_gradient, vjp
+from funcgrad.transforms.maps import jvp, linearize, vjp
 from funcgrad.transforms.replay import Line, Record, RecordTracer
 from funcgrad.transforms.rules import is_moving
 
-Function = Callable[[Any], Any]
 Solve = Callable[[Function, Any], Any]
 """`solve(matvec, b)` gives the `x` of `matvec(x) = b`."""
 
@@ -51,7 +49,8 @@ class Solvers:
     def given(self, known: Sequence[Traced], values: Sequence[Value]) -> Solvers:
         """The same, of other values for what they close over."""
         by_id = {id(x): bare(y) for x, y in zip(known, values, strict=True)}
-        return Solvers(*rebuilt((self.solve, self.transpose_solve), lambda x: by_id[id(x)]), self.symmetric)
+        solve, transpose_solve = rebuilt((self.solve, self.transpose_solve), lambda x: by_id[id(x)])
+        return Solvers(solve, transpose_solve, self.symmetric)
 
 
 # ---- what there is to solve
@@ -69,31 +68,9 @@ def difference(label: Label, what: str, got: Any, other: Any) -> Any:
     return treedef.unflatten([bare(a) - bare(c) for a, c in zip(left, right, strict=True)])
 
 
-def solved(label: Label, solve: Callable[..., Any], f: Function, start: Any, has_aux: bool = False) -> tuple[Any, Any]:
-    """What `solve` finds, and aux. It sees plain values; `f` may be differentiated in it."""
-    x = rebuilt(solve, constant)(still(label, f), stop_gradient(start))
-    x, aux = doors.pair(label, x) if has_aux else (x, None)
-    leaves, treedef = pytree.flatten(start)
-    for path, y in zip(treedef.paths, same_shapes(label, "solve", x, treedef, leaves), strict=True):
-        if not is_moving(bare(y)):
-            raise errors.RuleResultError(str(label), "solve", f"the result{path} must be a float, got {describe(y)}.")
-    return stop_gradient(x), stop_gradient(aux)
-
-
 def linear_solution(label: Label, matvec: Function, b: Any, solvers: Solvers) -> Any:
     """The `x` of `matvec(x) = b`, as a function of all that `matvec` closes over, and of `b`."""
     return solution(label, equation(label, matvec, b), solved(label, solvers.solve, matvec, b)[0], solvers)
-
-
-def same_shapes(label: Label, what: str, got: Any, treedef: pytree.TreeDef, like: Sequence[Any]) -> list[Any]:
-    """The leaves of what a function gave, which must have this structure and these shapes."""
-    leaves, got_def = pytree.flatten(got)
-    if got_def != treedef:
-        raise errors.RuleResultError(str(label), what, f"the result must have the structure {treedef}, got {got_def}.")
-    for path, x, y in zip(treedef.paths, map(bare, leaves), map(bare, like), strict=True):
-        if not kind_of(x) or shape_of(x) != shape_of(y):
-            raise errors.RuleResultError(str(label), what, f"the result{path} must have shape {list(shape_of(y))}, got {describe(x)}.")
-    return leaves
 
 
 # ---- its derivative

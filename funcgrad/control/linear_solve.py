@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad.control.implicit import Function, Solve, Solvers, equation, solution, solved
-from funcgrad.transforms import doors
+from funcgrad.control.implicit import Solve, Solvers, equation, solution
+from funcgrad.control.solvers import Function, solved
 from funcgrad.transforms.arguments import label_of
 
 

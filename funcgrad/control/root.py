@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.control.dense import dense_solve
-from funcgrad.control.implicit import Function, Solve, Solvers, solution, solved
+from funcgrad.control.implicit import Solve, Solvers, solution
+from funcgrad.control.solvers import Function, solved
 from funcgrad.transforms.arguments import label_of
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad import pytree
-from funcgrad.control.closures import rebuilt
 from funcgrad.core import Label, Traced, Value, tick
 from funcgrad.numpy.bridge import bare
 from funcgrad.transforms.arguments import kind_of
@@ -53,11 +52,8 @@ def constant(x: Any) -> Any:
 
 
 def still(label: Label, f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f` of pytrees, as a constant function to everything that is open now, but not to transformations of it.
-
-    What can be taken out of `f` is taken out, so that it runs at the speed of plain NumPy; what it reaches elsewhere is met when it runs.
-    """
-    now, f = tick(), rebuilt(f, constant)
+    """`f` of pytrees, as a constant function to everything that is open now, but not to transformations of it."""
+    now = tick()
     moved = False
 
     def constantly(*args: Any) -> Any:

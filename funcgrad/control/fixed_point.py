@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,7 +38,8 @@ def fixed_point(
         xtol: stops when no number changes by more than `xtol` times the largest of them, or `xtol` if that is below 1. By default the
             power 3/4 of the precision: 2e-12 for float64.
         maxiter: the most steps there may be.
-        tangent_solve: `tangent_solve(g, y)` gives the `v` with `g(v) = y`, for linear `g`; see `custom_root`.
+        tangent_solve: `tangent_solve(g, y)` gives the `v` with `g(v) = y`, for the linear `g` that it gets: the derivative of
+            `x - f(x)`, or its transpose. See `custom_root`.
 
     Raises:
         ConvergenceError: `maxiter` steps were not enough, or led to nan.
@@ -51,14 +53,17 @@ def fixed_point(
     0.333333333333
     """
     label = label_of("fixed_point", f)
-    of_x = lambda x: f(x, *args)
+
+    def of_x(x: Any) -> Any:
+        return f(x, *args)
 
     def repeat(f: Function, x: Any) -> Any:
         return _repeated(label, f, x, xtol, maxiter)
 
     x, _ = solved(label, repeat, of_x, x0)
     linear = tangent_solve or dense_solve(label)
-    return solution(label, lambda x: difference(label, "function", of_x(x), x), x, Solvers(linear, linear))
+    residual = lambda x: pytree.map(operator.neg, difference(label, "function", of_x(x), x))
+    return solution(label, residual, x, Solvers(linear, linear))
 
 
 def _repeated(label: Label, f: Function, x: Any, xtol: float | None, maxiter: int) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.control.closures import closed_over, rebuilt
@@ -178,6 +179,6 @@ class Problem:
         return lambda *v: list(back(list(v)))
 
     def linear(self, matvec: Flat, b: Any, solvers: Solvers) -> list[Any]:
-        """The solution of a linear system, in trees for the solvers."""
-        of_trees = lambda v: self.treedef.unflatten(list(matvec(*pytree.leaves(v))))
-        return pytree.leaves(linear_solution(self.label, of_trees, self.treedef.unflatten(list(map(bare, b))), solvers))
+        """The solution of a linear system, in trees for the solvers, which may write to what they get."""
+        tree = lambda leaves: self.treedef.unflatten([x.copy() if type(x) is np.ndarray else x for x in map(bare, leaves)])
+        return pytree.leaves(linear_solution(self.label, lambda v: tree(matvec(*pytree.leaves(v))), tree(b), solvers))

@@ -50,8 +50,8 @@ def _found(label: Label, solve: Callable[..., Any], f: Function, start: Any) -> 
         return solve(quiet, start)
     except errors.LeakedTracerError as error:
         raise errors.HiddenTracerError(str(label), error.transformation, error.place) from error
-    except Exception as error:
-        m = None if isinstance(error, errors.FuncgradError) and not isinstance(error, errors.LanesDifferError) else _lanes(start, quiet)
+    except Exception:
+        m = _lanes(start, quiet)
         if m is None or not m.size:
             raise
     return _one_by_one(label, solve, f, start, m)

@@ -156,5 +156,5 @@ def test_wrong_shapes_and_structures() -> None:
     """By path."""
     with pytest.raises(errors.RuleResultError, match=r"the function of fixed_point\(<lambda>\): the result\['a'\] must have shape \[2\]"):
         fg.fixed_point(lambda x: {"a": x["a"][:1]}, {"a": np.ones(2)})
-    with pytest.raises(errors.RuleResultError, match="the function of .*: the result must have the structure"):
+    with pytest.raises(errors.RuleResultError, match=r"the function of .*: the result must have the structure"):
         fg.fixed_point(lambda x: (x,), 1.0)

@@ -64,7 +64,7 @@ def test_lanes(solve: Any) -> None:
         given = (matrices if in_axes[0] is not None else M, sides if in_axes[1] is not None else C)
         mapped = lambda f, in_axes=in_axes: lambda a, b: fg.vmap(f, in_axes)(a, b)
         close(mapped(solve)(*given), mapped(np.linalg.solve)(*given))
-        loss, expected = (lambda a, b, f=f: np.sum(mapped(f)(a, b) ** 3) for f in (solve, np.linalg.solve))
+        loss, expected = (lambda a, b, f=f, mapped=mapped: np.sum(mapped(f)(a, b) ** 3) for f in (solve, np.linalg.solve))
         for k in (0, 1):
             close(fg.grad(loss, k)(*given), fg.grad(expected, k)(*given))
             close(fg.jvp(fg.grad(loss, k), given, given)[1], fg.jvp(fg.grad(expected, k), given, given)[1])
@@ -72,7 +72,9 @@ def test_lanes(solve: Any) -> None:
         close(mapped(inner)(*given), mapped(its)(*given))
     close(fg.hessian(lambda a: np.sum(fg.vmap(solve)(a, sides) ** 2))(matrices), _hessian_of_lanes(matrices, sides))
     twice = fg.vmap(fg.vmap(solve, (None, 0)), (0, None))
-    close(fg.grad(lambda a: np.sum(twice(a, sides)))(matrices), [fg.grad(lambda a: np.sum(np.linalg.solve(a, sides.T)))(a) for a in matrices])
+    close(
+        fg.grad(lambda a: np.sum(twice(a, sides)))(matrices), [fg.grad(lambda a: np.sum(np.linalg.solve(a, sides.T)))(a) for a in matrices]
+    )
 
 
 def _hessian_of_lanes(matrices: Any, sides: Any) -> Any:
@@ -154,8 +156,9 @@ def test_steps_that_differ_between_lanes() -> None:
     """In lanes of one pass the solver takes as many steps as each needs: here one for b = e₀, and three for others."""
     matrix = np.diag([1.0, 2.0, 3.0])
     f = lambda b: fg.custom_linear_solve(lambda x: matrix @ x, b, cg, symmetric=True)
+    mix = np.array([[1.0, 1, 0], [0, 1, 1], [0, 0, 1]])
     for jacobian in (fg.jacfwd, fg.jacrev):
-        close(jacobian(lambda b: f(b) @ np.array([[1.0, 1, 0], [0, 1, 0], [0, 1, 1]]))(C), np.array([[1, 0, 0], [1, 1, 1], [0, 0, 1]]) / [1, 2, 3])
+        close(jacobian(lambda b: mix @ f(mix @ b))(C), mix @ np.linalg.inv(matrix) @ mix)
     sides = np.array([[1.0, 0, 0], [1, 1, 1], [0, 0, 0]])
     close(fg.vmap(f)(sides), sides / [1, 2, 3])
     close(fg.grad(lambda b: np.sum(fg.vmap(f)(b) ** 2))(sides), 2 * sides / np.array([1, 2, 3]) ** 2)
@@ -208,11 +211,11 @@ def test_without_a_transposed_solver() -> None:
 def test_wrong_shapes_and_structures() -> None:
     """Of what the solver and the function give, by path."""
     b = {"a": C}
-    with pytest.raises(errors.RuleResultError, match=r"the solve of custom_linear_solve\(<lambda>\): the result\['a'\] must have shape \[3\]"):
+    with pytest.raises(errors.RuleResultError, match=r"the solve of custom_linear_solve\(.*\): the result\['a'\] must have shape"):
         fg.custom_linear_solve(lambda x: x, b, lambda matvec, b: {"a": np.ones(2)})
     with pytest.raises(errors.RuleResultError, match=r"the matvec of .*: the result\['a'\] must have shape \[3\]"):
         fg.custom_linear_solve(lambda x: {"a": np.sum(x["a"])}, b, lambda matvec, b: b)
-    with pytest.raises(errors.RuleResultError, match="the matvec of .*: the result must have the structure"):
+    with pytest.raises(errors.RuleResultError, match=r"the matvec of .*: the result must have the structure"):
         fg.custom_linear_solve(lambda x: x["a"], b, lambda matvec, b: b)
 
 

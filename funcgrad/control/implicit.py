@@ -6,6 +6,7 @@ right for one `x` alone, and derivatives, of any order, are taken nowhere else. 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -97,7 +98,7 @@ def solution(label: Label, f: Function, x: Any, solvers: Solvers) -> Any:
     line = Line([*[t._at for t in inputs], *m.operands], m.equations, ends, m.borrows)
     fixed = [None if type(y) is RecordTracer else y for y in outs]
     problem = Problem(label, treedef, fixed, line, solvers, solvers.closed_over())
-    return treedef.unflatten(problem.root(leaves, operands, problem.closed_over))
+    return treedef.unflatten(root(problem, leaves, operands, problem.closed_over))
 
 
 def _owned(m: Record, y: Any) -> Value:
@@ -119,41 +120,6 @@ class Problem:
     solvers: Solvers
     closed_over: list[Traced]
 
-    def root(self, x: Any, operands: Any, others: Any) -> Any:
-        """`x`, which is by rule a function of the operands. `others` are values for what the solvers close over."""
-        identity = lambda x, operands, others: x
-        identity.__name__ = str(self.label)
-        box = custom_vjp(identity)
-        box.defjvp(self.push)
-        box.defvjp(self.keep, self.pull)
-        return box(x, operands, others)
-
-    # Rules see values of one floor down, where `x` is a function of the operands as well.
-
-    def push(self, primals: Any, tangents: Any) -> Any:
-        _, operands, others = primals
-        x = self.root(*primals)
-        residual, moving = self.of_operands(x, operands)
-        _, moved = jvp(residual, moving(operands), moving(tangents[1]))
-        matvec = linearize(self.of_solution(operands), *x)[1]
-        return x, self.linear(matvec, [-t for t in moved], self.solvers.given(self.closed_over, others))
-
-    def keep(self, x: Any, operands: Any, others: Any) -> Any:
-        if self.solvers.transpose_solve is None and not self.solvers.symmetric:
-            instead = "Give it a `transpose_solve`, or symmetric=True where the matrix is its own transpose."
-            raise errors.NoRuleError(str(self.label), "reverse mode", instead)
-        x = self.root(x, operands, others)
-        return x, (x, operands, others)
-
-    def pull(self, kept: Any, ct: Any) -> Any:
-        x, operands, others = kept
-        solvers = self.solvers.given(self.closed_over, others).transposed
-        weights = self.linear(self.transposed(x, operands), ct, solvers)
-        residual, moving = self.of_operands(x, operands)
-        _, back = vjp(residual, *moving(operands))
-        found = iter(back([-w for w in weights]))
-        return None, [next(found) if is_moving(y) else None for y in operands], None
-
     def residual(self, x: Any, operands: Any) -> list[Value]:
         found = iter(self.line.run(list(map(bare, [*x, *operands]))))
         return [next(found) if y is None else y for y in self.fixed]
@@ -170,15 +136,61 @@ class Problem:
 
         return residual, lambda values: [v for v, y in zip(values, operands, strict=True) if is_moving(y)]
 
+    def slope(self, x: Any, operands: Any) -> Flat:
+        """The residual's derivative by `x`."""
+        matvec: Flat = linearize(self.of_solution(operands), *x)[1]
+        return matvec
+
     def transposed(self, x: Any, operands: Any) -> Flat:
-        """The transpose of the residual's derivative by `x`."""
         if self.solvers.symmetric:
-            matvec: Flat = linearize(self.of_solution(operands), *x)[1]
-            return matvec
+            return self.slope(x, operands)
         _, back = vjp(self.of_solution(operands), *x)
         return lambda *v: list(back(list(v)))
 
     def linear(self, matvec: Flat, b: Any, solvers: Solvers) -> list[Any]:
         """The solution of a linear system, in trees for the solvers, which may write to what they get."""
-        tree = lambda leaves: self.treedef.unflatten([x.copy() if type(x) is np.ndarray else x for x in map(bare, leaves)])
+
+        def tree(leaves: Any) -> Any:
+            return self.treedef.unflatten([x.copy() if type(x) is np.ndarray else x for x in map(bare, leaves)])
+
         return pytree.leaves(linear_solution(self.label, lambda v: tree(matvec(*pytree.leaves(v))), tree(b), solvers))
+
+
+# Rules see values of one floor down, where `x` is a function of the operands as well.
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(0,))
+def root(problem: Problem, x: Any, operands: Any, others: Any) -> Any:
+    """`x`, which is by rule a function of the operands. `others` are values for what the solvers close over."""
+    return x
+
+
+@root.defjvp
+def _push(problem: Problem, primals: Any, tangents: Any) -> Any:
+    _, operands, others = primals
+    x = root(problem, *primals)
+    residual, moving = problem.of_operands(x, operands)
+    _, moved = jvp(residual, moving(operands), moving(tangents[1]))
+    solvers = problem.solvers.given(problem.closed_over, others)
+    return x, problem.linear(problem.slope(x, operands), [-t for t in moved], solvers)
+
+
+def _keep(problem: Problem, x: Any, operands: Any, others: Any) -> Any:
+    if problem.solvers.transpose_solve is None and not problem.solvers.symmetric:
+        instead = "Give it a `transpose_solve`, or symmetric=True where the matrix is its own transpose."
+        raise errors.NoRuleError(str(problem.label), "reverse mode", instead)
+    x = root(problem, x, operands, others)
+    return x, (x, operands, others)
+
+
+def _pull(problem: Problem, kept: Any, ct: Any) -> Any:
+    x, operands, others = kept
+    solvers = problem.solvers.given(problem.closed_over, others).transposed
+    weights = problem.linear(problem.transposed(x, operands), ct, solvers)
+    residual, moving = problem.of_operands(x, operands)
+    _, back = vjp(residual, *moving(operands))
+    found = iter(back([-w for w in weights]))
+    return None, [next(found) if is_moving(y) else None for y in operands], None
+
+
+root.defvjp(_keep, _pull)

@@ -136,6 +136,50 @@ def test_only_some_unknowns_depend_on_all() -> None:
         fg.grad(lambda a: fg.custom_root(lambda x: a - 2.0, 1.0, lambda f, x: x))(2.0)
 
 
+def test_lanes() -> None:
+    """Mapped outside and inside of derivatives, by solvers whose branches differ between lanes."""
+    b = np.array([1.0, 12.0, 33.0])  # the second and third have the roots 2 and 3
+    for solve in (newton, bisect):
+        f = lambda b, solve=solve: cubic(A, b, solve)
+        x = fg.vmap(f)(b)
+        close(x[1:], [2, 3])
+        d = 3 * x**2 + A
+        total = lambda b, f=f: np.sum(fg.vmap(f)(b))
+        close(fg.grad(total)(b), 1 / d)
+        close(fg.vmap(fg.grad(f))(b), 1 / d)
+        close(fg.jvp(fg.vmap(f), (b,), (np.ones(3),))[1], 1 / d)
+        close(fg.vmap(fg.hessian(f))(b), -6 * x / d**3)
+        close(fg.hessian(total)(b), np.diag(-6 * x / d**3))
+        close(fg.vmap(fg.vmap(f))(np.stack([b, b])), [x, x])
+    table = np.array([1.0, 12.0])
+    of_index = lambda i, a: fg.custom_root(lambda x: x**3 + a * x - fg.tensor(table)[i], 1.0, newton)
+    both = fg.vmap(of_index, (0, None))
+    close(fg.grad(lambda a: both(np.array([1, 0, 1]), a)[0])(A), -2 / 14)
+
+
+def test_lanes_of_systems() -> None:
+    """As many lanes as unknowns, so that no axis is taken for another."""
+    a = np.array([[5.0, 2.0], [10.0, 3.0]])
+    for tangent_solve in (None, gauss):
+        f = functools.partial(circle, tangent_solve=tangent_solve)
+        close(fg.vmap(f)(a), [[2, 1], [3, 1]])
+        close(fg.vmap(fg.jacrev(f))(a), fg.vmap(fg.jacrev(circle_in_closed_form))(a))
+        close(fg.jacrev(fg.vmap(f))(a), fg.jacrev(fg.vmap(circle_in_closed_form))(a))
+        close(fg.jacfwd(fg.vmap(f, 1))(a.T), fg.jacfwd(fg.vmap(circle_in_closed_form, 1))(a.T))
+        close(fg.hessian(fg.vmap(f))(a), fg.hessian(fg.vmap(circle_in_closed_form))(a))
+
+
+def test_shapes_at_the_edge() -> None:
+    """No unknowns, 0-d arrays, and unknowns beside None."""
+    empty = lambda a: fg.custom_root(lambda x: x - a, a, lambda f, x: x)
+    assert fg.jacrev(empty)(np.ones(0)).shape == (0, 0)
+    zero_d = lambda a: fg.custom_root(lambda x: {"x": x["x"] - a, "no": None}, {"x": np.array(0.0), "no": None}, lambda f, x: x)["x"]
+    close(fg.grad(zero_d)(np.array(0.0)), 1.0)
+    close(fg.jacfwd(zero_d)(0.0), 1.0)
+    nothing = lambda a: fg.custom_root(lambda x: x, (), lambda f, x: x)
+    assert nothing(1.0) == ()
+
+
 # ---- what `f` and the solvers reach
 
 

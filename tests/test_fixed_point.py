@@ -152,6 +152,13 @@ def test_no_fixed_point() -> None:
         fg.vmap(lambda a: fg.fixed_point(lambda x: a * x, 1.0, maxiter=20))(np.array([0.0, -1.0]))
 
 
+def test_maxiter() -> None:
+    """At least one step is needed to know that it is at rest, and one is enough."""
+    assert fg.fixed_point(lambda x: x, 2.0, maxiter=1) == 2.0
+    with pytest.raises(errors.ArgumentError, match="maxiter must be at least 1, got 0"):
+        fg.fixed_point(lambda x: x, 2.0, maxiter=0)
+
+
 def test_wrong_shapes_and_structures() -> None:
     """By path."""
     with pytest.raises(errors.RuleResultError, match=r"the function of fixed_point\(<lambda>\): the result\['a'\] must have shape \[2\]"):

@@ -53,6 +53,8 @@ def fixed_point(
     0.333333333333
     """
     label = label_of("fixed_point", f)
+    if maxiter < 1:
+        raise errors.ArgumentError(str(label), f"maxiter must be at least 1, got {maxiter!r}.")
 
     def of_x(x: Any) -> Any:
         return f(x, *args)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
 
 from funcgrad import errors, pytree
-from funcgrad.control.closures import rebuilt
+from funcgrad.control.closures import closed_over, rebuilt
 from funcgrad.control.still import constant, still
 from funcgrad.core import Label, shape_of
 from funcgrad.numpy.bridge import bare
@@ -51,15 +52,18 @@ def _found(label: Label, solve: Callable[..., Any], f: Function, start: Any) -> 
     except errors.LeakedTracerError as error:
         raise errors.HiddenTracerError(str(label), error.transformation, error.place) from error
     except Exception:
-        m = _lanes(start, quiet)
+        m = _lanes(solve, quiet, start)
         if m is None or not m.size:
             raise
     return _one_by_one(label, solve, f, start, m)
 
 
-def _lanes(start: Any, f: Function) -> Batch | None:
-    """The newest lanes in the arguments or in what `f` closes over."""
-    mains = [x._main for x in pytree.leaves((start, f(start))) if isinstance(x, BatchTracer)]
+def _lanes(solve: Callable[..., Any], f: Function, start: Any) -> Batch | None:
+    """The newest lanes in what a solver gets and uses."""
+    out = None
+    with contextlib.suppress(Exception):
+        out = f(start)
+    mains = [x._main for x in [*pytree.leaves((start, out)), *closed_over(solve)] if isinstance(x, BatchTracer)]
     return max(mains, key=lambda m: m.order, default=None)
 
 

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 from funcgrad import tree
 from funcgrad.buffer import buffer
 from funcgrad.control.cond import cond, switch
+from funcgrad.control.fixed_point import fixed_point
+from funcgrad.control.linear_solve import custom_linear_solve
 from funcgrad.control.maps import associative_scan, map
+from funcgrad.control.root import custom_root
 from funcgrad.control.scan import scan
 from funcgrad.control.schedules import Binomial
 from funcgrad.control.while_loop import fori_loop, while_loop
@@ -36,9 +39,12 @@ __all__ = [
     "checkpoint_policies",
     "cond",
     "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "custom_vmap",
     "external",
+    "fixed_point",
     "fori_loop",
     "grad",
     "hessian",

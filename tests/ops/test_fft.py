@@ -65,7 +65,7 @@ def test_power_of_one_bin(n: int) -> None:
     for k in range(n // 2 + 1):
         expected = 2 * np.real(np.conj(w[k]) * (w[k] @ x))
         for f in (F.fft, F.rfft):
-            close(fg.grad(lambda x, f=f, k=k: np.abs(f(x)[k]) ** 2)(x), expected)  # noqa: B023
+            close(fg.grad(lambda x, f=f, k=k: np.abs(f(x)[k]) ** 2)(x), expected)
 
 
 @SIZES
@@ -161,7 +161,7 @@ def test_ignored_imaginary_parts(n: int, f: Any) -> None:
 def test_what_is_cut_off_has_slope_zero() -> None:
     """A smaller n ignores the rest; a larger one adds zeros, which are no part of the gradient."""
     x = np.array([1.0, -2.0, 0.5, 3.0, 1.5])
-    power = lambda n: fg.grad(lambda x: np.sum(np.abs(F.fft(x, n)) ** 2))(x)  # noqa: E731
+    power = lambda n: fg.grad(lambda x: np.sum(np.abs(F.fft(x, n)) ** 2))(x)
     close(power(3), [6.0, -12.0, 3.0, 0.0, 0.0])
     close(power(8), 16 * x)
 
@@ -279,6 +279,13 @@ def test_deprecated(f: Any, more: dict[str, Any]) -> None:
         out = fg.vjp(lambda x: f(x, **more), x)[0]
         assert [(w.category, w.filename) for w in caught] == [(DeprecationWarning, __file__)]
         close(out, f(x, **more))
+
+
+def test_lists_of_traced_numbers() -> None:
+    """NumPy does not ask what is in a list; `np.stack` is what to write."""
+    with pytest.raises(TypeError):
+        fg.grad(lambda x: np.abs(F.fft([x, 2 * x])[1]))(1.0)
+    close(fg.grad(lambda x: np.abs(F.fft(np.stack([x, 2 * x]))[0]))(1.0), 3.0)
 
 
 def test_out_is_refused() -> None:

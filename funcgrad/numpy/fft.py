@@ -16,6 +16,7 @@ from funcgrad.numpy.contraction import conj, operand
 from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.shaping import negative_axis
 from funcgrad.ops import fft as ops
+from funcgrad.ops.kinds import Linear
 from funcgrad.ops.shaping import embed, window
 
 # ---- along one axis
@@ -45,25 +46,26 @@ def _swapped(norm: Any) -> Any:
     return ops.SWAPPED.get(norm, norm)
 
 
-@implements(np.fft.fft)
-def fft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: None = None) -> Value:
+def _transformed(prim: Linear, a: Any, n: Any, axis: Any, norm: Any) -> Value:
+    """From as many elements as there are points."""
     a = operand(a)
     a, _, axis = _cut(a, shape_of(a)[axis] if n is None else n, axis)
-    return ops.fft(a, axis=axis, norm=_norm(norm))
+    return prim(a, axis=axis, norm=_norm(norm))
+
+
+@implements(np.fft.fft)
+def fft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: None = None) -> Value:
+    return _transformed(ops.fft, a, n, axis, norm)
 
 
 @implements(np.fft.ifft)
 def ifft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: None = None) -> Value:
-    a = operand(a)
-    a, _, axis = _cut(a, shape_of(a)[axis] if n is None else n, axis)
-    return ops.ifft(a, axis=axis, norm=_norm(norm))
+    return _transformed(ops.ifft, a, n, axis, norm)
 
 
 @implements(np.fft.rfft)
 def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: None = None) -> Value:
-    a = operand(a)
-    a, _, axis = _cut(a, shape_of(a)[axis] if n is None else n, axis)
-    return ops.rfft(a, axis=axis, norm=_norm(norm))
+    return _transformed(ops.rfft, a, n, axis, norm)
 
 
 @implements(np.fft.irfft)

@@ -22,7 +22,7 @@ from funcgrad.transforms import doors
 from funcgrad.transforms.custom import custom_vjp
 from funcgrad.transforms.maps import jvp, linearize, vjp
 from funcgrad.transforms.replay import Line, Record, RecordTracer
-from funcgrad.transforms.rules import is_moving
+from funcgrad.transforms.rule_results import is_moving
 
 Solve = Callable[[Function, Any], Any]
 """`solve(matvec, b)` gives the `x` of `matvec(x) = b`."""

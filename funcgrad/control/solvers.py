@@ -17,7 +17,7 @@ from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.batching import joined, lane_of
 from funcgrad.transforms.maps import stop_gradient
-from funcgrad.transforms.rules import is_moving
+from funcgrad.transforms.rule_results import is_moving
 
 Function = Callable[[Any], Any]
 

@@ -3,6 +3,7 @@
 from tests.ops import (
     case_contraction,
     case_elementwise,
+    case_fft,
     case_indexing,
     case_linalg,
     case_models,
@@ -19,6 +20,7 @@ __all__ = ["CASES"]
 _ = (
     case_contraction,
     case_elementwise,
+    case_fft,
     case_indexing,
     case_linalg,
     case_models,

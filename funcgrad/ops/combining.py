@@ -1,0 +1,48 @@
+"""Weighted sums of many operands of one shape: one node, however many there are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Spec, Value
+from funcgrad.ops.kinds import Constant, Linear, constant, linear
+from funcgrad.ops.shaping import cast
+
+Weights = tuple[float, ...]
+
+_SMALL = 2048
+"""From this many elements on, one operand after the other is quicker than all in one array, and wakes no threads of BLAS."""
+
+
+def _combination(*xs: Any, weights: Weights) -> Any:
+    first = xs[0]
+    if type(first) is not np.ndarray:
+        return np.result_type(first).type(sum([x * w for x, w in zip(xs, weights, strict=True)]))
+    if first.size < _SMALL:
+        rows = np.array(xs)
+        return (np.array(weights, rows.real.dtype) @ rows.reshape(len(xs), first.size)).reshape(first.shape)
+    out = first * weights[0]
+    for x, w in zip(xs[1:], weights[1:], strict=True):
+        out += x * w
+    return out
+
+
+def _combination_back(ct: Value, *xs: Spec, weights: Weights) -> tuple[Value, ...]:
+    return tuple([cast(ct if w == 1 else ct * w, x.dtype) for w, x in zip(weights, xs, strict=True)])
+
+
+combination: Linear = linear("combination", _combination, _combination_back, operands=None)
+"""Σ wᵢ xᵢ, where all xᵢ have one shape and dtype, and the weights are real numbers."""
+
+
+def _misfit(x: Any, y: Any, *parts: Any, weights: Weights, rtol: float, atol: float, rank: int) -> Any:
+    error = np.abs(_combination(*parts, weights=weights)) / (atol + rtol * np.maximum(np.abs(x), np.abs(y)))
+    axes = tuple(range(-rank, 0))
+    return np.sqrt(np.add.reduce(error * error, axes) / max(math.prod(np.shape(error)[np.ndim(error) - rank :]), 1)) if rank else error
+
+
+misfit: Constant = constant(_misfit, name="misfit")
+"""The root mean square, over the last `rank` axes, of Σ wᵢ partsᵢ in units of what the tolerances allow beside `x` and `y`."""

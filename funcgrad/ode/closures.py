@@ -10,7 +10,7 @@ from typing import Any
 from funcgrad import errors, pytree
 
 Opened = tuple[list[Any], Callable[[list[Any]], Any]]
-_EMPTY = object()
+_EMPTY, _ITSELF = object(), object()
 
 
 def opened(x: Any, seen: tuple[int, ...] = ()) -> Opened:
@@ -19,7 +19,7 @@ def opened(x: Any, seen: tuple[int, ...] = ()) -> Opened:
     Its globals stay what they are, and so does what objects hold that are no pytrees. What none of whose leaves is exchanged stays the
     same object, so that a function may go on counting in a cell.
     """
-    if id(x) in seen:  # a function that calls itself
+    if id(x) in seen:  # two functions that call each other
         return [], lambda leaves: x
     leaves, build = _opened(x, (*seen, id(x)))
     return leaves, lambda new: x if all(a is b for a, b in zip(new, leaves, strict=True)) else build(new)
@@ -31,7 +31,7 @@ def _opened(x: Any, seen: tuple[int, ...]) -> Opened:
     if isinstance(x, types.MethodType):
         return _of([x.__func__, x.__self__], seen, lambda parts: types.MethodType(*parts))
     if isinstance(x, types.FunctionType):
-        contents = [*map(_content, x.__closure__ or ()), x.__defaults__, x.__kwdefaults__]
+        contents = [*[_content(cell, x) for cell in x.__closure__ or ()], x.__defaults__, x.__kwdefaults__]
         return _of(contents, seen, lambda parts: _function(x, contents, parts))
     try:
         parts, treedef = pytree.flatten(x)
@@ -52,9 +52,9 @@ def _of(parts: list[Any], seen: tuple[int, ...], build: Callable[[list[Any]], An
     return [leaf for own, _ in inner for leaf in own], built
 
 
-def _content(cell: Any) -> Any:
+def _content(cell: Any, f: Any) -> Any:
     try:
-        return cell.cell_contents
+        return _ITSELF if cell.cell_contents is f else cell.cell_contents
     except ValueError:  # a name that has no value yet
         return _EMPTY
 
@@ -67,8 +67,16 @@ def _partial(x: Any, parts: list[Any]) -> Any:
 
 def _function(f: types.FunctionType, old: list[Any], new: list[Any]) -> Any:
     *contents, defaults, named = new
-    cells = [cell if x is y else types.CellType(y) for cell, x, y in zip(f.__closure__ or (), old, contents, strict=False)]
+    cells = [_cell(*each) for each in zip(f.__closure__ or (), old, contents, strict=False)]
     made = types.FunctionType(f.__code__, f.__globals__, f.__name__, defaults, tuple(cells))
-    made.__kwdefaults__ = named
-    made.__qualname__ = f.__qualname__
+    made.__kwdefaults__, made.__qualname__ = named, f.__qualname__
+    for cell, x in zip(cells, old, strict=False):
+        if x is _ITSELF:
+            cell.cell_contents = made
     return made
+
+
+def _cell(cell: Any, old: Any, new: Any) -> Any:
+    if old is _ITSELF:
+        return types.CellType()
+    return cell if new is old else types.CellType(new)

@@ -11,7 +11,7 @@ from funcgrad import errors
 from funcgrad.numpy.bridge import array
 from funcgrad.ode import adjoint, dense
 from funcgrad.ode.problem import posed
-from funcgrad.transforms.arguments import label_of
+from funcgrad.transforms.arguments import name_of
 
 TOLERANCE = 1.4e-8
 """That of `jax.experimental.ode.odeint`."""
@@ -57,7 +57,7 @@ def odeint(
     >>> odeint(lambda y, t, k: -k * y, 1.0, [0.0, 0.5, 1.0], 2.0).round(6)
     array([1.      , 0.367879, 0.135335])
     """
-    label = str(label_of("odeint", func))
+    label = _label("odeint", func)
     if derivative not in ("steps", "adjoint"):
         raise errors.ArgumentError(label, f"derivative must be 'steps' or 'adjoint', got {derivative!r}.")
     problem, y = posed(label, func, y0, t, args, rtol=rtol, atol=atol, mxstep=mxstep, hmax=hmax)
@@ -83,10 +83,12 @@ def solve(
     >>> y([0.25, 1.0]).round(6)
     array([0.778801, 0.367879])
     """
-    label = str(label_of("solve", func))
+    label = _label("solve", func)
     problem, y = posed(label, func, y0, array([t0, t1]), args, rtol=rtol, atol=atol, mxstep=mxstep, hmax=hmax)
     if problem.times[0] == problem.times[1]:
         raise errors.ArgumentError(label, f"t0 and t1 are both {problem.times[0]!r}. The range must have a length.")
     return dense.solution(label, problem.form, list(problem.steps(y)), problem.moment)
 
 
+def _label(verb: str, func: Any) -> str:
+    return f"{verb}({name_of(func)})" if callable(func) else verb

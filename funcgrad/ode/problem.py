@@ -40,7 +40,8 @@ class Problem:
         return self.form.slope_of(self.control.label, self.func(self.form.tree(y), time, *self.args))
 
     def steps(self, y: Value) -> Iterator[Step]:
-        return march(lambda y, s: self.slope(y, self.moment(s)), y, self.times[0], self.times[-1], self.control)
+        slope = self.slope if not is_traced(self.t) else lambda y, s: self.slope(y, self.moment(s))
+        return march(slope, y, self.times[0], self.times[-1], self.control)
 
     def solved(self, y: Value) -> Value:
         """The states at all times, along a first axis. Their derivative is that of these numbers, with the step lengths held."""
@@ -68,9 +69,14 @@ class Problem:
 
 def posed(label: str, func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...], **limits: Any) -> tuple[Problem, Value]:
     """The problem and the state it starts from."""
+    if not callable(func):
+        what = f"expected a function of the state and the time, got {describe(func)}. Write `odeint(func, y0, t)`."
+        raise errors.ArgumentTypeError(label, what)
     for what, x in limits.items():
-        if kind_of(x) not in ("f", "i") or is_traced(x) or not (x > 0 or (x == 0 and what == "rtol")):
-            raise errors.ArgumentError(label, f"{what} must be a positive number, got {describe(x) if is_traced(x) else repr(x)}.")
+        if kind_of(x) not in ("f", "i") or is_traced(x):
+            raise errors.ArgumentError(label, f"{what} must be a number, got {describe(x)}.")
+        if not (x >= 0 if what == "rtol" else x > 0):
+            raise errors.ArgumentError(label, f"{what} must {'not be negative' if what == 'rtol' else 'be positive'}, got {x!r}.")
     form, y = formed(label, y0, (t, args))
     values, times = _times(label, t)
     return Problem(func, args, form, controlled(label, y, **limits), times, values), y

@@ -47,7 +47,7 @@ class Control:
         found = misfit(x, y, *parts, weights=weights, rtol=self.rtol, atol=self.atol, rank=len(shape_of(x)))
         while isinstance(found, BatchTracer):
             found = found._main.value_of(found)
-        return float(np.max(found, initial=0.0))
+        return float(found) if type(found) is np.float64 else float(np.max(found, initial=0.0))
 
     def stuck(self, t: float, steps: int, why: str) -> errors.IntegrationError:
         return errors.IntegrationError(self.label, t, steps, why)
@@ -102,8 +102,7 @@ def stages(f: Slope, y: Value, k: Value, t: float, h: float) -> tuple[Value, lis
     """The state after `h`, and the slopes of all stages; the first is `k`."""
     slopes = [k]
     for c, row in zip(C, A, strict=True):
-        used = [(x, h * a) for x, a in zip(slopes, row, strict=True) if a]
-        y_now = combination(y, *[x for x, _ in used], weights=(1.0, *[w for _, w in used]))
+        y_now = combination(y, *slopes, weights=(1.0, *[h * a for a in row]))
         slopes.append(f(y_now, t + c * h))
     return y_now, slopes
 

@@ -16,7 +16,7 @@ A = (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
-"""Which slopes lead to a stage. The last stage is the next step's first: its state is the step's result."""
+"""How much of each slope leads to a stage. The last stage is the next step's first: its state is the step's result."""
 
 ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
 """The result of order 5 minus that of order 4."""

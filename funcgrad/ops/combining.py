@@ -13,6 +13,8 @@ from funcgrad.ops.shaping import cast
 
 Weights = tuple[float, ...]
 
+_float64 = np.float64
+_DOUBLE = np.dtype(float)
 _SMALL = 2048
 """From this many elements on, one operand after the other is quicker than all in one array, and wakes no threads of BLAS."""
 
@@ -23,7 +25,8 @@ def _combination(*xs: Any, weights: Weights) -> Any:
         return np.result_type(first).type(sum([x * w for x, w in zip(xs, weights, strict=True)]))
     if first.size < _SMALL:
         rows = np.array(xs)
-        return (np.array(weights, rows.real.dtype) @ rows.reshape(len(xs), first.size)).reshape(first.shape)
+        factors = np.array(weights) if rows.dtype is _DOUBLE else np.array(weights, rows.real.dtype)
+        return factors.dot(rows) if rows.ndim == 2 else factors.dot(rows.reshape(len(xs), first.size)).reshape(first.shape)
     out = first * weights[0]
     for x, w in zip(xs[1:], weights[1:], strict=True):
         out += x * w
@@ -31,7 +34,7 @@ def _combination(*xs: Any, weights: Weights) -> Any:
 
 
 def _combination_back(ct: Value, *xs: Spec, weights: Weights) -> tuple[Value, ...]:
-    return tuple([cast(ct if w == 1 else ct * w, x.dtype) for w, x in zip(weights, xs, strict=True)])
+    return tuple([None if not w else cast(ct if w == 1 else ct * w, x.dtype) for w, x in zip(weights, xs, strict=True)])
 
 
 combination: Linear = linear("combination", _combination, _combination_back, operands=None)
@@ -39,9 +42,13 @@ combination: Linear = linear("combination", _combination, _combination_back, ope
 
 
 def _misfit(x: Any, y: Any, *parts: Any, weights: Weights, rtol: float, atol: float, rank: int) -> Any:
-    error = np.abs(_combination(*parts, weights=weights)) / (atol + rtol * np.maximum(np.abs(x), np.abs(y)))
-    axes = tuple(range(-rank, 0))
-    return np.sqrt(np.add.reduce(error * error, axes) / max(math.prod(np.shape(error)[np.ndim(error) - rank :]), 1)) if rank else error
+    with np.errstate(all="ignore"):  # what is not finite comes out as nan
+        error = abs(_combination(*parts, weights=weights)) / (atol + rtol * np.maximum(abs(x), abs(y)))
+        if not rank:
+            return error
+        if error.ndim == 1:
+            return _float64(math.sqrt(error.dot(error) / max(error.size, 1)))
+        return np.sqrt(np.add.reduce(error * error, tuple(range(-rank, 0))) / max(math.prod(error.shape[error.ndim - rank :]), 1))
 
 
 misfit: Constant = constant(_misfit, name="misfit")

@@ -1,6 +1,7 @@
 """One line per primitive and per NumPy function: inputs that exercise it. Gathered from one table per topic."""
 
 from tests.ops import (
+    case_combining,
     case_contraction,
     case_elementwise,
     case_indexing,
@@ -15,4 +16,15 @@ from tests.ops.kit import CASES
 
 __all__ = ["CASES"]
 
-_ = (case_contraction, case_elementwise, case_indexing, case_linalg, case_models, case_more, case_ordering, case_reductions, case_shaping)
+_ = (
+    case_combining,
+    case_contraction,
+    case_elementwise,
+    case_indexing,
+    case_linalg,
+    case_models,
+    case_more,
+    case_ordering,
+    case_reductions,
+    case_shaping,
+)

@@ -67,7 +67,7 @@ class Problem:
         return y + h / 6 * (k1 + 2 * (k2 + k3) + k4)
 
 
-def posed(label: str, func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...], **limits: Any) -> tuple[Problem, Value]:
+def posed(label: str, func: Any, y0: Any, t: Any, args: tuple[Any, ...], **limits: Any) -> tuple[Problem, Value]:
     """The problem and the state it starts from."""
     if not callable(func):
         what = f"expected a function of the state and the time, got {describe(func)}. Write `odeint(func, y0, t)`."

@@ -76,5 +76,5 @@ def test_what_it_says() -> None:
             errors.ArgumentError, match=r"^solve\(decay\): the solution reaches from t = 2.0 to 0.0, and t is outside of it\.$"
         ):
             y(t)
-    with pytest.raises(errors.ArgumentError, match="t0 and t1 are both 1.0"):
+    with pytest.raises(errors.ArgumentError, match=r"t0 and t1 are both 1\.0"):
         solve(decay, 1.0, 1, 1)

@@ -38,9 +38,9 @@ def test_first_derivatives(name: str, way: str, mode: str) -> None:
 def test_second_derivatives(name: str, way: str) -> None:
     """Forward over reverse, with all mixed terms."""
     e = EQUATIONS[name]
-    ours = lambda y0, t, p: total(odeint(e.slope, y0, t, p, rtol=1e-11, atol=1e-11, derivative=way))
+    ours = lambda y0, t, p: total(odeint(e.slope, y0, t, p, rtol=1e-8, atol=1e-8, derivative=way))
     exact = lambda y0, t, p: total(e.exact(y0, t, p))
-    close(fg.hessian(ours, (0, 1, 2))(e.y0, e.t, e.p), fg.hessian(exact, (0, 1, 2))(e.y0, e.t, e.p), 1e-7)
+    close(fg.hessian(ours, (0, 1, 2))(e.y0, e.t, e.p), fg.hessian(exact, (0, 1, 2))(e.y0, e.t, e.p), 1e-5)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -119,16 +119,16 @@ def test_closed_over_values_are_differentiated(how: str, way: str) -> None:
         func, args = closures(k)[how], ()
         if func is None:
             func, args = (lambda y, t, p: -p["k"] * y), ({"k": k, "n": 3, "s": "text"},)
-        return odeint(func, 1.0, [0.0, 2.0], *args, rtol=1e-10, atol=1e-10, derivative=way)[-1]
+        return odeint(func, 1.0, [0.0, 2.0], *args, derivative=way)[-1]
 
     want = -2 * np.exp(-1)
     np.testing.assert_allclose(
-        [fg.grad(f)(0.5), fg.jacfwd(f)(0.5), fg.vjp(f, 0.5)[1](1.0)[0], fg.linearize(f, 0.5)[1](1.0)], want, rtol=1e-8
+        [fg.grad(f)(0.5), fg.jacfwd(f)(0.5), fg.vjp(f, 0.5)[1](1.0)[0], fg.linearize(f, 0.5)[1](1.0)], want, rtol=1e-6
     )
-    np.testing.assert_allclose([fg.grad(fg.grad(f))(0.5), fg.hessian(f)(0.5)], -2 * want, rtol=1e-8)
+    np.testing.assert_allclose([fg.grad(fg.grad(f))(0.5), fg.hessian(f)(0.5)], -2 * want, rtol=1e-6)
     ks = np.array([0.5, 1.0])
-    np.testing.assert_allclose(fg.vmap(fg.grad(f))(ks), -2 * np.exp(-2 * ks), rtol=1e-8)
-    np.testing.assert_allclose(fg.grad(lambda ks: np.sum(fg.vmap(f)(ks)))(ks), -2 * np.exp(-2 * ks), rtol=1e-8)
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(ks), -2 * np.exp(-2 * ks), rtol=1e-6)
+    np.testing.assert_allclose(fg.grad(lambda ks: np.sum(fg.vmap(f)(ks)))(ks), -2 * np.exp(-2 * ks), rtol=1e-6)
 
 
 class Hidden:

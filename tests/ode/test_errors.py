@@ -12,7 +12,7 @@ from funcgrad import errors
 from funcgrad.ode import odeint
 
 
-def call(out: Any, y0: Any = np.ones(2), t: Any = (0.0, 1.0), **more: Any) -> Any:
+def call(out: Any, y0: Any = 1.0, t: Any = (0.0, 1.0), **more: Any) -> Any:
     def field(y, t):
         return out(y) if callable(out) else out
 

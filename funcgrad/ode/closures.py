@@ -69,6 +69,7 @@ def _function(f: types.FunctionType, old: list[Any], new: list[Any]) -> Any:
     *contents, defaults, named = new
     cells = [_cell(*each) for each in zip(f.__closure__ or (), old, contents, strict=False)]
     made = types.FunctionType(f.__code__, f.__globals__, f.__name__, defaults, tuple(cells))
+    made.__dict__.update(f.__dict__)
     made.__kwdefaults__, made.__qualname__ = named, f.__qualname__
     for cell, x in zip(cells, old, strict=False):
         if x is _ITSELF:

@@ -14,7 +14,7 @@ from funcgrad.core import Value, shape_of
 from funcgrad.numpy.bridge import array
 from funcgrad.ode.dense import sampled
 from funcgrad.ode.state import Form, formed
-from funcgrad.ode.stepping import Control, Step, controlled, march
+from funcgrad.ode.stepping import Control, Pace, Step, controlled, march
 from funcgrad.ops.shaping import cast, reshape
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.doors import is_traced
@@ -39,14 +39,14 @@ class Problem:
     def slope(self, y: Value, time: Value) -> Value:
         return self.form.slope_of(self.control.label, self.func(self.form.tree(y), time, *self.args))
 
-    def steps(self, y: Value) -> Iterator[Step]:
+    def steps(self, y: Value, pace: Pace | None = None) -> Iterator[Step]:
         slope = self.slope if not is_traced(self.t) else lambda y, s: self.slope(y, self.moment(s))
-        return march(slope, y, self.times[0], self.times[-1], self.control)
+        return march(slope, y, self.times[0], self.times[-1], self.control, pace or Pace())
 
-    def solved(self, y: Value) -> Value:
+    def solved(self, y: Value, pace: Pace | None = None) -> Value:
         """The states at all times, along a first axis. Their derivative is that of these numbers, with the step lengths held."""
         first = reshape(y, shape=(1, *shape_of(y)))
-        rest = sampled(self.steps(y), self.times) if self.times[0] != self.times[-1] else [first] * (len(self.times) - 1)
+        rest = sampled(self.steps(y, pace), self.times) if self.times[0] != self.times[-1] else [first] * (len(self.times) - 1)
         ys = np.concatenate([first, *rest])
         if not is_traced(self.t):
             return ys

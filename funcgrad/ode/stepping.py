@@ -65,23 +65,30 @@ class Step:
     slopes: list[Value]
 
 
+@attrs.define
+class Pace:
+    """The length for the next step; 0 where none was taken yet."""
+
+    length: float = 0.0
+
+
 def controlled(label: str, y: Value, rtol: float, atol: float, mxstep: float, hmax: float) -> Control:
     """With a relative tolerance that the precision of `y` can reach."""
     return Control(label, max(float(rtol), 10 * float(np.finfo(dtype_of(y)).eps)), float(atol), mxstep, float(hmax))
 
 
-def march(f: Slope, y: Value, start: float, end: float, control: Control) -> Iterator[Step]:
-    """The steps from `start` to `end`, which the last one meets exactly."""
+def march(f: Slope, y: Value, start: float, end: float, control: Control, pace: Pace) -> Iterator[Step]:
+    """The steps from `start` to `end`, which the last one meets exactly; `pace` is of the steps before, and gets that of these."""
     way = 1.0 if end >= start else -1.0
     t, k, before, tried, was_rejected = start, f(y, start), 1e-4, 0, False
-    h = first_length(f, y, k, start, end, control)
+    h = pace.length or first_length(f, y, k, start, end, control)
     while t != end:
         left = abs(end - t)
         if 1.01 * h >= left:
-            h = left
+            pace.length, h = h, left
         if tried >= control.mxstep:
             raise control.stuck(t, tried, f"The end is t = {end!r}: allow more than mxstep={control.mxstep} steps, or larger tolerances.")
-        if h < 10 * math.ulp(t):
+        if h < 10 * math.ulp(t) and h != left:
             raise control.stuck(t, tried, "No step is short enough: there is a pole, a nan, or tolerances that ask too much.")
         tried += 1
         out, slopes = stages(f, y, k, t, way * h)
@@ -93,6 +100,7 @@ def march(f: Slope, y: Value, start: float, end: float, control: Control) -> Ite
             factor = SAFETY / max(error, 1e-10) ** (0.2 - 0.75 * MEMORY) * before**MEMORY
             h *= min(max(factor, SHORTEST), 1.0 if was_rejected else LONGEST)
             h, before, was_rejected = min(h, control.hmax), max(error, 1e-4), False
+            pace.length = max(pace.length, h) if t == end else h
         else:
             h *= max(SAFETY / error ** (0.2 - 0.75 * MEMORY), SHORTEST) if math.isfinite(error) else SHORTEST
             was_rejected = True

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Spec, Value
+from funcgrad.core import Spec, Value, dtype_of
 from funcgrad.ops.kinds import Constant, Linear, constant, linear
 from funcgrad.ops.shaping import cast
 
@@ -33,8 +33,10 @@ def _combination(*xs: Any, weights: Weights) -> Any:
     return out
 
 
-def _combination_back(ct: Value, *xs: Spec, weights: Weights) -> tuple[Value, ...]:
-    return tuple([None if not w else cast(ct if w == 1 else ct * w, x.dtype) for w, x in zip(weights, xs, strict=True)])
+def _combination_back(ct: Value, *xs: Spec, weights: Weights) -> tuple[Value | None, ...]:
+    dtype = dtype_of(ct)
+    parts = [None if not w else ct if w == 1 else ct * w for w in weights]
+    return tuple([part if part is None or x.dtype is dtype else cast(part, x.dtype) for part, x in zip(parts, xs, strict=True)])
 
 
 combination: Linear = linear("combination", _combination, _combination_back, operands=None)

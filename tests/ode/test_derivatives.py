@@ -221,6 +221,51 @@ def test_the_adjoint_keeps_little() -> None:
     assert peak("adjoint", 40.0) < peak("steps", 40.0) / 5
 
 
+def test_captured_arrays_stay_as_they_are() -> None:
+    """Small ones are copied, large ones read-only until the derivative is there."""
+    small, large = np.array([0.5, 1.0]), np.full(10_000, 0.5)
+
+    def f(y0: Any) -> Any:
+        field = lambda y, t: -(small[0] + large[0]) * y
+        return odeint(field, y0, [0.0, 1.0], derivative="adjoint")[-1]
+
+    _, pull = fg.vjp(f, 1.0)
+    small[:] = 7.0
+    with pytest.raises(ValueError, match="read-only"):
+        large[:] = 7.0
+    np.testing.assert_allclose(pull(1.0)[0], np.exp(-1.0), rtol=1e-7)
+    del pull
+    large[:] = 7.0
+
+
+def test_whole_numbers_in_lanes() -> None:
+    """A mapped int has no derivative, and may stand beside what has."""
+    f = lambda k, n: odeint(lambda y, t: -k * n * y, 1.0, [0.0, 1.0], derivative="adjoint")[-1]
+    n = np.array([1, 2])
+    np.testing.assert_allclose(fg.vmap(fg.grad(f), (None, 0))(0.5, n), -n * np.exp(-0.5 * n), rtol=1e-6)
+    np.testing.assert_allclose(fg.grad(lambda k: np.sum(fg.vmap(f, (None, 0))(k, n)))(0.5), np.sum(-n * np.exp(-0.5 * n)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_few_times(way: str) -> None:
+    """One, which is that of y0 and so without effect, or the same twice."""
+    f = lambda t: np.sum(odeint(lambda y, t: -y, 2.0, t, derivative=way))
+    assert fg.grad(f)(np.array([3.0])).tolist() == [0.0]
+    assert fg.grad(f)(np.array([3.0, 3.0])).tolist() == [2.0, -2.0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_arrays_of_traced_numbers(way: str) -> None:
+    """What `np.array` makes of them, as the state, the times, an argument, and in a closure."""
+
+    def f(k: Any) -> Any:
+        rates = np.array([k, 2 * k])
+        field = lambda y, t, p: -rates * p * y
+        return np.sum(odeint(field, np.array([k, 1.0]), np.array([0.0, k]), np.array([1.0, k]), derivative=way)[-1])
+
+    np.testing.assert_allclose(fg.grad(f)(0.8), fg.grad(lambda k: k * np.exp(-(k**2)) + np.exp(-2 * k**3))(0.8), rtol=1e-6)
+
+
 def test_only_what_moves_is_carried_back() -> None:
     """Without anything traced the adjoint is not asked; with a traced y0 alone the parameters are not."""
     f = lambda y0: odeint(lambda y, t, k: -k * y, y0, [0.0, 1.0], np.ones(3), derivative="adjoint")[-1]

@@ -170,6 +170,7 @@ def test_times() -> None:
     assert odeint(f, 2.0, [3]).tolist() == [2.0]
     assert odeint(f, 2.0, [3, 3]).tolist() == [2.0, 2.0]
     np.testing.assert_allclose(odeint(f, 1.0, [0, 0, 1, 1, 2]), np.exp([0, 0, -1, -1, -2]), rtol=1e-7)
+    np.testing.assert_allclose(odeint(f, 1.0, [1e6, np.nextafter(1e6, 2e6)])[-1], 1.0)
     np.testing.assert_allclose(fg.grad(lambda t: odeint(f, 2.0, t)[1])(np.array([3.0, 3.0])), [2, -2], rtol=1e-12)
 
 

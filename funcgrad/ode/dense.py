@@ -47,6 +47,11 @@ class Solution:
     """The solution of a differential equation at every time of a range, as `solve` gives it. A pytree.
 
     Between the ends of the steps it is a polynomial of degree 4, and it has one derivative everywhere.
+
+    >>> from funcgrad.ode import solve
+    >>> y = solve(lambda y, t: [y[1], -y[0]], np.array([0.0, 1.0]), 0.0, 3.0)
+    >>> y(np.pi / 2).round(6) + 0.0
+    array([1., 0.])
     """
 
     _starts: Value

@@ -32,6 +32,7 @@ def odeint(
 
     By the method of Dormand and Prince, of order 5, with steps whose error is at most atol + rtol · |y| each. It is not for stiff
     problems. The state comes first in `func`, as in the functions of this name in SciPy and JAX: it is what the equation is about.
+    Under `vmap` all lanes take the same steps, which are short enough for each.
 
     Args:
         func: gives the derivative of the state, of the structure of `y0`; of one array a list of numbers will do.

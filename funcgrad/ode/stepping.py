@@ -130,10 +130,3 @@ def first_length(f: Slope, y: Value, k: Value, start: float, end: float, control
     most = max(slope, bend)
     h1 = max(1e-6, h0 * 1e-3) if most <= 1e-15 else (0.01 / most) ** 0.2 if math.isfinite(most) else h0 * 1e-3
     return min(100 * h0, h1, span, control.hmax)
-
-
-def last(steps: Iterator[Step], y: Value) -> Value:
-    """The state after all steps."""
-    for step in steps:
-        y = step.out
-    return y

@@ -29,7 +29,8 @@ def _combination(*xs: Any, weights: Weights) -> Any:
         return factors.dot(rows) if rows.ndim == 2 else factors.dot(rows.reshape(len(xs), first.size)).reshape(first.shape)
     out = first * weights[0]
     for x, w in zip(xs[1:], weights[1:], strict=True):
-        out += x * w
+        if w:
+            out += x * w
     return out
 
 

@@ -24,7 +24,7 @@ from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_grad
 from funcgrad.transforms.vmap import vmap
 
 if TYPE_CHECKING:
-    from funcgrad import nn, testing
+    from funcgrad import nn, ode, testing
 
 __all__ = [
     "Binomial",
@@ -57,6 +57,7 @@ __all__ = [
     "linearize",
     "map",
     "nn",
+    "ode",
     "scan",
     "stop_gradient",
     "switch",
@@ -71,7 +72,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`fg.nn` and `fg.testing` are imported when they are first asked for: most programs need neither."""
-    if name in ("nn", "testing"):
+    """`fg.nn`, `fg.ode` and `fg.testing` are imported when they are first asked for: most programs need none of them."""
+    if name in ("nn", "ode", "testing"):
         return importlib.import_module(f"funcgrad.{name}")
     raise AttributeError(f"module 'funcgrad' has no attribute {name!r}")

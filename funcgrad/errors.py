@@ -460,3 +460,14 @@ class RuleError(GradientError):
     def __init__(self, function: str, what: str, values: tuple[object, object]) -> None:
         self.found, self.expected = values
         super().__init__(f"check_rule({function}): {what.format(*values)}.")
+
+
+# ---- differential equations
+
+
+class IntegrationError(FuncgradError, RuntimeError):
+    """The solver did not reach the end of the time range."""
+
+    def __init__(self, label: str, t: float, steps: int, why: str) -> None:
+        self.t, self.steps = t, steps
+        super().__init__(f"{label}: stuck at t = {t!r} after {steps} steps. {why}")

@@ -1,6 +1,7 @@
 """One line per primitive and per NumPy function: inputs that exercise it. Gathered from one table per topic."""
 
 from tests.ops import (
+    case_combining,
     case_contraction,
     case_elementwise,
     case_fft,
@@ -18,6 +19,7 @@ from tests.ops.kit import CASES
 __all__ = ["CASES"]
 
 _ = (
+    case_combining,
     case_contraction,
     case_elementwise,
     case_fft,

@@ -29,7 +29,7 @@ from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.maps import jvp
 from funcgrad.transforms.nodes import zero
-from funcgrad.transforms.rules import is_moving
+from funcgrad.transforms.rule_results import is_moving
 
 
 @attrs.frozen(eq=False)

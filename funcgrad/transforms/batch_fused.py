@@ -5,7 +5,6 @@ A value mapped by several holds one array, whose first axes are theirs, the olde
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from types import EllipsisType, NoneType
@@ -86,6 +85,7 @@ def _alone(prim: Primitive, x: Any, params: dict[str, Any]) -> Any:
 
 # ---- ufuncs, met as primitives
 
+_OPERATORS: dict[Any, Callable[..., Any]]
 _OPERATORS = {np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.divide: operator.truediv}
 
 
@@ -110,7 +110,7 @@ def _process(self: Batch, prim: Primitive, args: Sequence[Value], params: dict[s
     return _generic(self, prim, args, params) if out is None else out
 
 
-UFUNCS = {prim for prim in BY_UFUNC.values() if type(prim) is Elementwise and prim.impl.nout == 1 and prim.impl.nin <= 2}
+UFUNCS = {prim for ufunc, prim in BY_UFUNC.items() if type(prim) is Elementwise and ufunc.nout == 1 and ufunc.nin <= 2}
 _generic = Batch.process
 
 
@@ -138,7 +138,7 @@ _item_generic = BatchTracer.__getitem__
 
 def add_item(acc: dict[int, Any], i: int, ct: Any, index: Any, shape: Shape, dtype: Any) -> bool:
     """Add `ct` at `index` into the cotangent of node `i`, a buffer that nobody else holds; `acc[-i]` marks it. False where it cannot be."""
-    before = acc.get(i)
+    before: Any = acc.get(i)
     if -i in acc and type(before) is BatchTracer and _add_at(before, index, ct):
         return True
     a, nest = bottom(ct)

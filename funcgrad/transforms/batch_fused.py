@@ -16,6 +16,7 @@ from funcgrad.core import Primitive, Value
 from funcgrad.ops import reductions, shaping
 from funcgrad.ops.indexing import getitem, scatter_add
 from funcgrad.ops.kinds import BY_UFUNC, Elementwise
+from funcgrad.ops.summing import summed
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.batch_fast import made, operands, replace, value_of
 
@@ -58,7 +59,7 @@ def _sum_to(a: Any, lead: Shape, shape: Shape) -> Any:
     own = a.shape[len(lead) :]
     more = len(own) - len(shape)
     axes = tuple([i - len(own) for i, n in enumerate(own) if i < more or (shape[i - more] == 1 != n)])
-    return np.add.reduce(a, axis=axes).reshape(lead + shape) if axes else a
+    return summed(a, axes).reshape(lead + shape) if axes else a
 
 
 def _broadcast_to(a: Any, lead: Shape, shape: Shape) -> Any:
@@ -73,7 +74,7 @@ ALONE: dict[Primitive, Callable[..., Any]] = {
     shaping.broadcast_to: _broadcast_to,
     shaping.reshape: lambda a, lead, shape: a.reshape(lead + shape),
     shaping.transpose: lambda a, lead, axes: a.transpose((*range(len(lead)), *axes)),
-    reductions.sum: lambda a, lead, axis: np.add.reduce(a, axis=axis),
+    reductions.sum: lambda a, lead, axis: summed(a, axis),
 }
 """What a primitive makes of the array `a`, whose first axes are `lead`."""
 

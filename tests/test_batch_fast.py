@@ -12,7 +12,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.core import Primitive
 from funcgrad.transforms.batch import Batch
-from funcgrad.transforms.batch_fused import ALONE, UFUNCS
+from funcgrad.transforms.batch_fused import ALONE, PRODUCTS, TOGETHER, UFUNCS
 from tests.laws.paths import PATHS, generic_path
 
 RNG = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def test_operands_of_nested_vmaps(prim: Primitive) -> None:
         np.testing.assert_array_equal(fast, slow)
 
 
-ON_ONE: dict[str, Callable[[Any], Any]] = {
+CALLS: dict[str, Callable[[Any], Any]] = {
     "getitem": lambda x: x[1:, None, -1],
     "scatter_add": lambda x: fg.vjp(lambda x: x[1:, 0], x)[1](x[:1, 0] * 2)[0],
     "sum_to": lambda x: fg.vjp(lambda a: a + x, x[:, :1])[1](x)[0],
@@ -56,20 +56,24 @@ ON_ONE: dict[str, Callable[[Any], Any]] = {
     "reshape": lambda x: np.reshape(x, (3, 2)),
     "transpose": lambda x: np.transpose(x),
     "sum": lambda x: np.sum(x, axis=0),
+    "stack": lambda x: np.stack([x[0], x[1]], axis=-1),
+    "concatenate": lambda x: np.concatenate([x[:1], x * 2.0], axis=0),
+    "matmul": lambda x: x @ np.transpose(x),
+    "dot": lambda x: np.dot(np.transpose(x), x),
 }
 
 
 def test_every_primitive_with_a_fast_rule_is_tested_here() -> None:
-    """`ALONE` has no entry that `ON_ONE` does not meet."""
-    assert {prim.name for prim in ALONE} == set(ON_ONE)
+    """No table has an entry that `CALLS` does not meet."""
+    assert {prim.name for prim in {*ALONE, *TOGETHER, *PRODUCTS}} == set(CALLS)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-@pytest.mark.parametrize("name", ON_ONE)
+@pytest.mark.parametrize("name", CALLS)
 def test_primitives_at_the_bottom_of_nested_vmaps(name: str, depth: int) -> None:
     """Applied once to all lanes, they give what the generic path gives, bit for bit."""
     x = RNG.normal(size=(4, 5, 2, 3)[-2 - depth :])
-    call = ON_ONE[name]
+    call = CALLS[name]
     for _ in range(depth):
         call = fg.vmap(call)
     fast = call(x)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Primitive, Value
-from funcgrad.ops import reductions, shaping
+from funcgrad.ops import contraction, reductions, shaping
 from funcgrad.ops.indexing import getitem, scatter_add
 from funcgrad.ops.kinds import BY_UFUNC, Elementwise
 from funcgrad.ops.summing import summed
@@ -79,9 +79,35 @@ ALONE: dict[Primitive, Callable[..., Any]] = {
 """What a primitive makes of the array `a`, whose first axes are `lead`."""
 
 
-def _alone(prim: Primitive, x: Any, params: dict[str, Any]) -> Any:
-    a, nest = bottom(x)
+def _alone(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    if len(args) != 1:
+        return None
+    a, nest = bottom(args[0])
     return nested(ALONE[prim](a, a.shape[: len(nest)], **params), nest) if type(a) is _ndarray else None
+
+
+# ---- of several operands
+
+TOGETHER = {shaping.stack, shaping.concatenate}
+"""Primitives whose operands all have all lanes."""
+
+
+def _together(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    arrays, nests = zip(*map(bottom, args), strict=True)
+    if any(type(a) is not _ndarray for a in arrays) or any(nest != nests[0] for nest in nests):
+        return None
+    return nested(prim.impl(*arrays, **params), nests[0])
+
+
+PRODUCTS = {contraction.matmul, contraction.dot}
+
+
+def _product(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    """Of two matrices in each lane."""
+    x, y = args
+    if type(x) is type(y) is BatchTracer and x._main is y._main and len(x._shape) == len(y._shape) == 2:
+        return made(x._main, operator.matmul(value_of(x), value_of(y)))
+    return None
 
 
 # ---- ufuncs, met as primitives
@@ -90,7 +116,7 @@ _OPERATORS: dict[Any, Callable[..., Any]]
 _OPERATORS = {np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.divide: operator.truediv}
 
 
-def _elementwise(prim: Primitive, args: Sequence[Value]) -> Any:
+def _elementwise(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
     function = _OPERATORS.get(prim.impl, prim.impl)
     if len(args) == 1:
         return made(args[0]._main, function(value_of(args[0])))
@@ -98,20 +124,32 @@ def _elementwise(prim: Primitive, args: Sequence[Value]) -> Any:
     return None if found is None else made(found[0], function(found[1], found[2]))
 
 
-def _process(self: Batch, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
-    try:
-        if prim in ALONE and len(args) == 1:
-            out = _alone(prim, args[0], params)
-        elif prim in UFUNCS:
-            out = _elementwise(prim, args)
-        else:
-            out = None
-    except Exception:  # the generic path knows which lanes have it
-        out = None
-    return _generic(self, prim, args, params) if out is None else out
-
-
 UFUNCS = {prim for ufunc, prim in BY_UFUNC.items() if type(prim) is Elementwise and ufunc.nout == 1 and ufunc.nin <= 2}
+
+# ---- what `bind` asks
+
+FAST: dict[Primitive, Callable[[Primitive, Sequence[Value], dict[str, Any]], Any]]
+FAST = (
+    dict.fromkeys(ALONE, _alone)
+    | dict.fromkeys(TOGETHER, _together)
+    | dict.fromkeys(PRODUCTS, _product)
+    | dict.fromkeys(UFUNCS, _elementwise)
+)
+"""What comes of a primitive at the bottom; None where only its rule in `batching` will do."""
+
+
+def _process(self: Batch, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    fast = FAST.get(prim)
+    if fast is not None:
+        try:
+            out = fast(prim, args, params)
+        except Exception:  # the rule knows which lanes have it
+            out = None
+        if out is not None:
+            return out
+    return _generic(self, prim, args, params)
+
+
 _generic = Batch.process
 
 

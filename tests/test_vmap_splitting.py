@@ -11,6 +11,8 @@ import pytest
 import funcgrad as fg
 from funcgrad import errors
 
+pytestmark = pytest.mark.usefixtures("both_paths")
+
 X = np.array([-2.0, -0.5, 0.0, 0.3, 1.0, 7.0, -3.0, 2.5])
 
 

@@ -18,6 +18,7 @@ from funcgrad.pytree.prefix import parts_at
 from funcgrad.tensor import Tensor, of_fresh
 from funcgrad.transforms import (
     batch_fast,  # noqa: F401  gives mapped values their operators
+    batch_fused,  # noqa: F401  and this the rest of their fast path
     batch_indexing,  # noqa: F401  fills the table of rules
     doors,
     maps,  # noqa: F401  has primitives of its own

@@ -17,7 +17,10 @@ from tests.ops.cases import CASES
 from tests.ops.kit import Case
 from tests.ops.problem import Problem, is_inexact, problem, random_like
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's own, from inputs at edges
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # NumPy's own, from inputs at edges
+    pytest.mark.usefixtures("both_paths"),
+]
 
 MAPPED_AT_MOST = 4
 """Subsets of the arguments per case."""

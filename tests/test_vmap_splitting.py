@@ -177,6 +177,18 @@ def test_arrays_and_tensors_stay_mapped() -> None:
     np.testing.assert_array_equal(np.asarray(found), np.where(X > 0, X, 2))
 
 
+def test_kinds_of_results() -> None:
+    """Whether lanes run together or alone does not show in what comes out."""
+    table = fg.tensor([1.0, 2.0, 4.0])
+    for x in (X, np.repeat(X, 9)):
+        found = fg.vmap(lambda x: x * table[1] if x > 0 else x * table[0])(x)
+        assert type(found) is np.ndarray
+        assert not found.flags.writeable
+        f = lambda x: (float(x), 1, np.float32(2), x > 0, [x * np.ones(2)]) if x > 0 else (2, 1.5, 2, False, [(x, 1)])
+        found = fg.pytree.leaves(fg.vmap(lambda x: tuple(map(np.asarray, f(x)[:2])) + f(x)[2:4])(x))  # noqa: B023
+        assert [a.dtype for a in found] == [np.float64, np.float64, np.float64, np.bool_]
+
+
 def test_what_scalars_cannot_do() -> None:
     """A lane whose path asks for more than NumPy's scalars have is mapped after all."""
     found = fg.vmap(lambda x: x if x > 0 else x.at[()].set(2.0))(X)

@@ -237,10 +237,11 @@ _STACKS = [{t} for t in (np.float64, float, np.bool_, bool, np.int64)]
 
 
 def _column(m: Batch, xs: Sequence[Any], axis: Axis, path: str) -> Same | Rows:
-    """One result of every lane."""
+    """One result of every lane. A Tensor may come of a lane that met one, and a mapped value would not have become one there."""
     if axis in (0, -1) and set(map(type, xs)) in _STACKS:
         return Rows(np.array(xs), False)
-    return _joined(m.label, [_left(m, x, axis, path) for x in xs], path)
+    together = _joined(m.label, [_left(m, x, axis, path) for x in xs], path)
+    return Rows(together.value, False) if isinstance(together, Rows) else together
 
 
 # ---- several runs

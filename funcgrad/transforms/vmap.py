@@ -22,10 +22,12 @@ from funcgrad.transforms import (
 from funcgrad.transforms.arguments import argument_name, describe, dress, kind_of, label_of
 from funcgrad.transforms.batching import batches, itself
 from funcgrad.transforms.paths import Axis, Rows, Same, Work, all_lanes
+from funcgrad.transforms.signatures import Vmap, typed
 
 batches(itself, "stop_gradient")
 
 
+@typed(Vmap)
 def vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None, *, on_divergence: str = "split"
 ) -> Callable[..., Any]:

@@ -1,0 +1,120 @@
+"""Where eigenvalues or singular values coincide: what is then known of their vectors, and what is not.
+
+Vectors of equal values are a choice of LAPACK's: they have no derivative, and a loss has one where it does not depend on the choice.
+The two laws that reverse mode checks, because nothing else could:
+
+- A loss of vectors alone must not change as the vectors of equal values are mixed (or, of complex ones, turned by a phase).
+- A loss of equal values together with their vectors, such as V f(λ) Vᴴ, has a derivative that does not follow from those by λ and by V:
+  where λᵢ = λⱼ it takes f'(λ) (Vᴴ dA V)ᵢⱼ, of which for i ≠ j neither dλ nor dV keeps anything.
+
+Forward mode cannot know the loss: there the tangent of a vector that has none is nan.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import errors
+from funcgrad.core import Value, dtype_of, shape_of
+from funcgrad.ops.contraction import column, row
+from funcgrad.ops.elementwise import ratio
+from funcgrad.ops.kinds import constant
+
+Array = Any
+
+# ---- what is known: 1.0 where it is, 0.0 where it is not
+
+
+def _rounding(w: Array) -> Array:
+    """What LAPACK may be off by, for each row of values."""
+    return 8 * max(w.shape[-1], 1) * np.finfo(w.dtype).eps * np.max(np.abs(w), axis=-1, keepdims=True, initial=0)
+
+
+def _real(w: Array) -> Any:
+    return np.finfo(w.dtype).dtype
+
+
+def _apart(w: Array) -> Array:
+    return (np.abs(w[..., None, :] - w[..., :, None]) > _rounding(w)[..., None]).astype(_real(w))
+
+
+apart = constant(_apart, name="apart")
+"""Of each pair of values, whether they differ by more than rounding."""
+
+positive_values = constant(lambda s: (s > _rounding(s)).astype(s.dtype), name="positive_values")
+"""Of each singular value, whether it is more than rounding."""
+
+
+def _one_positive(s: Array) -> Array:
+    return (s[..., None, :] + s[..., :, None] > 2 * _rounding(s)[..., None]).astype(s.dtype)
+
+
+one_positive = constant(_one_positive, name="one_positive")
+"""Of each pair of singular values, whether one is more than rounding."""
+
+
+def gaps(w: Value) -> Value:
+    """At i, j the difference of the j-th value and the i-th."""
+    return row(w) - column(w)
+
+
+def inverse(x: Value, known: Value) -> Value:
+    """1 / x, and 0 where that is not known."""
+    return ratio(dtype_of(x).type(1), x * known)
+
+
+def or_same(known: Value) -> Value:
+    """A value and itself are no pair."""
+    n = shape_of(known)[-1]
+    return known + np.eye(n, dtype=dtype_of(known))
+
+
+# ---- forward mode
+
+
+def _size(x: Array) -> Array:
+    """The largest absolute value of each matrix."""
+    return np.max(np.abs(x), axis=(-2, -1), keepdims=True, initial=0)
+
+
+def _unknown(x: Array, known: Array, whole: Array) -> Array:
+    dtype = _real(x)
+    missing = (known == 0) & (np.abs(x) > 64 * max(whole.shape[-2:]) * np.finfo(dtype).eps * _size(whole))
+    return np.where(missing, np.nan, 0).astype(dtype)
+
+
+unknown = constant(_unknown, name="unknown")
+"""nan where a rate of change `x` is needed that is not known, else 0; `whole` is what `x` is a part of, and measures rounding."""
+
+# ---- reverse mode
+
+
+def _beyond_rounding(x: Array, whole: Array) -> Array:
+    """Rates of change near nothing are rounding of what cancelled."""
+    eps = np.finfo(_real(x)).eps
+    return np.abs(x) > np.maximum(np.sqrt(eps) * _size(whole), 64 * max(1, *whole.shape[-2:]) * eps)
+
+
+def _check_choice(x: Array, known: Array, whole: Array, *, name: str) -> Array:
+    if np.any((known == 0) & _beyond_rounding(x, whole)):
+        raise errors.EqualValuesError(name, together=False)
+    return np.zeros(x.shape[:-2], known.dtype)
+
+
+check_choice = constant(_check_choice, name="check_choice")
+"""Raises where the loss changes at a rate `x` with a mixture that is LAPACK's choice."""
+
+
+def _check_together(ct: Array, vectors: Array, known: Array, *, name: str) -> Array:
+    eye = np.eye(ct.shape[-1], dtype=bool)
+    rates = np.where(eye, ct[..., None, :], ct[..., None, :] - ct[..., :, None])
+    used = np.any(_beyond_rounding(vectors, vectors), axis=-2, keepdims=True)
+    if np.any((known == 0) & (_beyond_rounding(rates, rates) | used)):
+        raise errors.EqualValuesError(name, together=True)
+    return np.zeros(ct.shape[:-1], known.dtype)
+
+
+check_together = constant(_check_together, name="check_together")
+"""Raises where a loss depends on values, at the rates `ct`, and on their vectors, by `vectors` in columns, and cannot be told from others."""

@@ -1,0 +1,115 @@
+"""Eigenvalues and eigenvectors of general matrices.
+
+With A = V Λ V⁻¹ and P = V⁻¹ dA V (Giles 3.1): dλᵢ = Pᵢᵢ and dV = V (F ∘ P), where Fᵢⱼ = 1 / (λⱼ - λᵢ), but that each column stays
+as LAPACK leaves it: of length 1, and its largest component real. Where eigenvalues are equal F is 0 (see `coincidence`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Value, dtype_of, shape_of
+from funcgrad.ops.coincidence import apart, check_choice, check_together, gaps, inverse, or_same, unknown
+from funcgrad.ops.contraction import column, matmul, row, swap
+from funcgrad.ops.eigen import conj, on_diagonal
+from funcgrad.ops.elementwise import imag, real
+from funcgrad.ops.kinds import constant, differentiable
+from funcgrad.ops.linalg import solve
+from funcgrad.ops.reductions import sum
+from funcgrad.ops.shaping import cast, dense, diagonal
+
+Pair = tuple[Value, Value]
+
+
+def _holders(v: Any) -> Any:
+    """At the component of each column that LAPACK made real its reciprocal, elsewhere 0."""
+    size = np.abs(v) * (v.imag == 0)
+    at = np.argmax(np.where(np.any(size > 0, axis=-2, keepdims=True), size, np.abs(v)), axis=-2)[..., None, :]
+    out = np.zeros(v.shape, v.real.dtype)
+    np.put_along_axis(out, at, 1 / np.take_along_axis(v.real, at, -2), -2)
+    return out
+
+
+real_component = constant(_holders, name="real_component")
+
+# ---- both
+
+
+def _kept(v: Value, dv: Value) -> Value:
+    """dV less what would change the length and the phase of a column."""
+    if dtype_of(v).kind != "c":
+        return dv - v * row(sum(v * dv, axis=(-2,)))
+    rate = sum(real(conj(v) * dv), axis=(-2,)) + 1j * sum(real_component(v) * imag(dv), axis=(-2,))
+    return dv - v * row(cast(rate, dtype_of(v)))
+
+
+def _kept_back(v: Value, ct: Value) -> Value:
+    """The transpose of that."""
+    rate = row(sum(v * ct, axis=(-2,)))
+    if dtype_of(v).kind != "c":
+        return ct - rate * v
+    return cast(ct - real(rate) * conj(v) - 1j * imag(rate) * real_component(v), dtype_of(v))
+
+
+def _eig_tangent(out: Pair, args: tuple[Value], tangents: tuple[Value]) -> Pair:
+    w, v = out
+    p, known = solve(v, matmul(tangents[0], v)), apart(w)
+    return diagonal(p, offset=0), _kept(v, matmul(v, inverse(gaps(w), known) * p + unknown(p, or_same(known), p)))
+
+
+def _eig_back(ct: tuple[Value | None, Value | None], out: Pair, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
+    (w, v), (ct_w, ct_v) = out, ct
+    turned = swap(v)
+    if ct_v is None:
+        assert ct_w is not None
+        return (solve(turned, column(dense(ct_w, shape_of(w))) * turned),)
+    known = apart(w)
+    c = matmul(turned, _kept_back(v, dense(ct_v, shape_of(v))))
+    check_choice(c, or_same(known), c, name="eig")
+    inner = inverse(gaps(w), known) * c
+    if ct_w is not None:
+        ct_w = dense(ct_w, shape_of(w))
+        check_together(ct_w, matmul(turned, dense(ct_v, shape_of(v))), or_same(known), name="eig")
+        inner = inner + on_diagonal(ct_w)
+    return (solve(turned, matmul(inner, turned)),)
+
+
+eig = differentiable("eig", lambda a: tuple(np.linalg.eig(a)), _eig_tangent, _eig_back)
+
+# ---- eigenvalues alone, in whatever order LAPACK gives them
+
+
+def _one_order(w: Any, other: Any) -> Any:
+    n = w.shape[-1]
+    out = np.zeros((*w.shape, n), w.real.dtype)
+    for made, mine, theirs in zip(out.reshape(-1, n, n), w.reshape(-1, n), other.reshape(-1, n), strict=True):
+        far = np.abs(mine[:, None] - theirs)
+        for _ in range(n):
+            i, j = np.unravel_index(np.argmin(far), far.shape)
+            made[i, j], far[i, :], far[:, j] = 1, np.inf, np.inf
+    return out
+
+
+one_order = constant(_one_order, name="one_order")
+"""The permutation matrix that brings the second eigenvalues into the order of the first."""
+
+
+def _eigvals_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
+    w, v = eig(args[0])
+    rates = diagonal(solve(v, matmul(tangents[0], v)), offset=0)
+    return _permuted(one_order(out, w), rates)
+
+
+def _permuted(p: Value, x: Value) -> Value:
+    return sum(p * row(x), axis=(-1,))
+
+
+def _eigvals_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
+    w, v = eig(args[0])
+    turned = swap(v)
+    return (solve(turned, column(_permuted(swap(one_order(out, w)), ct)) * turned),)
+
+
+eigvals = differentiable("eigvals", lambda a: np.linalg.eigvals(a), _eigvals_tangent, _eigvals_back)

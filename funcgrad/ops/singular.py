@@ -1,0 +1,100 @@
+"""Singular values alone. In the letters of `svd`: dS is the real diagonal of M, and at singular values that are 0 it is 0.
+
+What reverse mode gives is W = U d Vᴴ, a primitive so that its own derivative sees when d and U, V depend on A together. With
+P = F⁻ ∘ H and Q = F⁺ ∘ K, the tangent of W is U ((dⱼ - dᵢ) Pᵢⱼ + (dᵢ + dⱼ) Qᵢⱼ) Vᴴ and what is outside of the spans of U and V.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.core import Spec, Value, shape_of
+from funcgrad.ops.coincidence import apart, check_choice, gaps, inverse, one_positive, or_same, positive_values, unknown
+from funcgrad.ops.contraction import column, fit, matmul, row, swap
+from funcgrad.ops.eigen import conj, real_diagonal
+from funcgrad.ops.kinds import differentiable, semilinear, total
+from funcgrad.ops.linalg import adjoint, symmetric_part
+from funcgrad.ops.shaping import cast
+from funcgrad.ops.svd import anti, svd
+
+
+def _svdvals_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
+    u, s, vh = svd(args[0], full=False)
+    return real_diagonal(matmul(matmul(adjoint(u), tangents[0]), adjoint(vh))) * positive_values(s)
+
+
+def _svdvals_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
+    return (recomposed(args[0], ct * positive_values(out)),)
+
+
+svdvals = differentiable("svdvals", lambda a: np.linalg.svd(a, compute_uv=False), _svdvals_tangent, _svdvals_back)
+
+# ---- W, conjugated, of A and d
+
+
+def _recomposed(a: Any, d: Any) -> Any:
+    u, _, vh = np.linalg.svd(a, False)
+    return np.conj(np.matmul(u * d[..., None, :], vh))
+
+
+def _recomposed_back(ct: Value, a: Value, d: Spec) -> Value:
+    u, _, vh = svd(a, full=False)
+    return cast(fit(real_diagonal(matmul(matmul(adjoint(u), ct), adjoint(vh))), d.shape), d.dtype)
+
+
+def _sums(d: Value) -> Value:
+    return row(d) + column(d)
+
+
+def _outside(u: Value, x: Value) -> Value | None:
+    """(1 - U Uᴴ) x, None where U spans all."""
+    n, k = shape_of(u)[-2:]
+    return None if n == k else x - matmul(u, matmul(adjoint(u), x))
+
+
+def _recomposed_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[Value, Value | None]) -> Value:
+    (a, d), da = args, tangents[0]
+    u, s, vh = svd(a, full=False)
+    v, moving = adjoint(vh), tangents[1] is not None
+    differ, some, known = apart(s), one_positive(s), row(positive_values(s))
+    m = matmul(matmul(adjoint(u), da), v)
+    h, k = symmetric_part(m), anti(m)
+    z = gaps(d) * inverse(gaps(s), differ) * h + _sums(d) * inverse(_sums(s), some) * k
+    z = z + unknown(h if moving else gaps(d) * h, or_same(differ), m) + unknown(m if moving else _sums(d) * k, some, m)
+    terms = [matmul(matmul(u, z), vh)]
+    for side, moved, other in ((u, matmul(da, v), v), (v, matmul(adjoint(da), u), u)):
+        outside = _outside(side, moved)
+        if outside is not None:
+            turned = outside * (row(d) * inverse(row(s), known)) + unknown(outside if moving else outside * row(d), known, moved)
+            term = matmul(turned, adjoint(other))
+            terms.append(term if side is u else adjoint(term))
+    return conj(total(terms))
+
+
+def _recomposed_together(
+    ct: Value, out: Value, args: tuple[Value, Value], wanted: tuple[bool, bool]
+) -> tuple[Value | None, Value | None]:
+    a, d = args
+    u, s, vh = svd(a, full=False)
+    v, e = adjoint(vh), conj(ct)
+    q = matmul(matmul(swap(u), e), conj(v))
+    of_d = fit(real_diagonal(q), shape_of(d)) if wanted[1] else None
+    if not wanted[0]:
+        return None, of_d
+    differ, some, known = apart(s), one_positive(s), row(positive_values(s))
+    check_choice(symmetric_part(q) * (1 if wanted[1] else gaps(d)), or_same(differ), q, name="svdvals")
+    check_choice(q if wanted[1] else anti(q) * _sums(d), some, q, name="svdvals")
+    of_m = symmetric_part(gaps(d) * inverse(gaps(s), differ) * q) + anti(_sums(d) * inverse(_sums(s), some) * q)
+    terms = [matmul(matmul(conj(u), of_m), swap(v))]
+    for side, moved, other in ((u, matmul(e, conj(v)), v), (v, matmul(adjoint(e), conj(u)), u)):
+        outside = _outside(conj(side), moved)
+        if outside is not None:
+            check_choice(outside if wanted[1] else outside * row(d), known, moved, name="svdvals")
+            term = matmul(outside * (row(d) * inverse(row(s), known)), swap(other))
+            terms.append(term if side is u else adjoint(term))
+    return fit(total(terms), shape_of(a)), of_d
+
+
+recomposed = semilinear("recomposed", _recomposed, _recomposed_back, _recomposed_tangent, _recomposed_together)

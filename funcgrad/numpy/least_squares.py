@@ -12,7 +12,6 @@ from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.norms import norm
 from funcgrad.ops import least_squares as ops
 from funcgrad.ops import linalg
-from funcgrad.ops.contraction import column
 from funcgrad.ops.elementwise import isnan, logical_and, logical_not, where
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.reductions import any

@@ -18,9 +18,11 @@ import numpy as np
 
 from funcgrad import errors
 from funcgrad.core import Value, dtype_of, shape_of
-from funcgrad.ops.contraction import column, row
+from funcgrad.ops.contraction import column, fit, matmul, row, swap
 from funcgrad.ops.elementwise import ratio
-from funcgrad.ops.kinds import constant
+from funcgrad.ops.kinds import Linear, constant, linear
+from funcgrad.ops.linalg import anti
+from funcgrad.ops.reductions import min
 
 Array = Any
 
@@ -71,7 +73,8 @@ def or_same(known: Value) -> Value:
     return known + np.eye(n, dtype=dtype_of(known))
 
 
-# ---- forward mode
+# ---- what is not known: a linear map that is 0, or infinite. Where it is infinite it gives nan in forward mode, where the loss is not
+# in sight; in reverse mode, where only a loss that has no derivative gets there, it raises. Each is the transpose of the other.
 
 
 def _size(x: Array) -> Array:
@@ -79,42 +82,37 @@ def _size(x: Array) -> Array:
     return np.max(np.abs(x), axis=(-2, -1), keepdims=True, initial=0)
 
 
-def _unknown(x: Array, known: Array, whole: Array) -> Array:
-    dtype = _real(x)
-    missing = (known == 0) & (np.abs(x) > 64 * max(whole.shape[-2:]) * np.finfo(dtype).eps * _size(whole))
-    return np.where(missing, np.nan, 0).astype(dtype)
+def _unknown(x: Array, known: Array, whole: Array, **said: Any) -> Array:
+    missing = (known == 0) & (np.abs(x) > 64 * max(1, *whole.shape[-2:]) * np.finfo(x.dtype).eps * _size(whole))
+    return np.where(missing, np.nan, 0).astype(x.dtype)
 
 
-unknown = constant(_unknown, name="unknown")
+def _refuse(x: Array, known: Array, whole: Array, *, name: str, together: bool) -> Array:
+    """Rates of change near nothing are rounding of what cancelled."""
+    eps = np.finfo(x.dtype).eps
+    beyond = np.abs(x) > np.maximum(np.sqrt(eps) * _size(whole), 64 * max(1, *whole.shape[-2:]) * eps)
+    if np.any((known == 0) & beyond):
+        raise errors.EqualValuesError(name, together)
+    return np.zeros(x.shape, x.dtype)
+
+
+unknown: Linear = linear("unknown", _unknown, lambda ct, x, known, whole, **said: fit(refuse(ct, known, ct, **said), x.shape))
 """nan where a rate of change `x` is needed that is not known, else 0; `whole` is what `x` is a part of, and measures rounding."""
 
-# ---- reverse mode
+refuse: Linear = linear("refuse", _refuse, lambda ct, x, known, whole, **said: fit(unknown(ct, known, ct, **said), x.shape))
+"""0; raises where the loss changes at a rate `x` with what is not known."""
 
 
-def _beyond_rounding(x: Array, whole: Array) -> Array:
-    """Rates of change near nothing are rounding of what cancelled."""
-    eps = np.finfo(_real(x)).eps
-    return np.abs(x) > np.maximum(np.sqrt(eps) * _size(whole), 64 * max(1, *whole.shape[-2:]) * eps)
+def refuse_together(ct: Value, vectors: Value, known: Value, *, name: str) -> Value:
+    """0; raises where a loss depends on equal values, at rates `ct` that differ, and on their vectors, by `vectors` in columns."""
+    n = shape_of(ct)[-1]
+    eye = np.eye(n, dtype=dtype_of(known))
+    rates = gaps(ct) * (1 - eye) + row(ct) * eye
+    used = min(known, axis=(-2,))
+    return refuse(rates, known, row(ct), name=name, together=True) + refuse(vectors, row(used), vectors, name=name, together=True)
 
 
-def _check_choice(x: Array, known: Array, whole: Array, *, name: str) -> Array:
-    if np.any((known == 0) & _beyond_rounding(x, whole)):
-        raise errors.EqualValuesError(name, together=False)
-    return np.zeros(x.shape[:-2], known.dtype)
-
-
-check_choice = constant(_check_choice, name="check_choice")
-"""Raises where the loss changes at a rate `x` with a mixture that is LAPACK's choice."""
-
-
-def _check_together(ct: Array, vectors: Array, known: Array, *, name: str) -> Array:
-    eye = np.eye(ct.shape[-1], dtype=bool)
-    rates = np.where(eye, ct[..., None, :], ct[..., None, :] - ct[..., :, None])
-    used = np.any(_beyond_rounding(vectors, vectors), axis=-2, keepdims=True)
-    if np.any((known == 0) & (_beyond_rounding(rates, rates) | used)):
-        raise errors.EqualValuesError(name, together=True)
-    return np.zeros(ct.shape[:-1], known.dtype)
-
-
-check_together = constant(_check_together, name="check_together")
-"""Raises where a loss depends on values, at the rates `ct`, and on their vectors, by `vectors` in columns, and cannot be told from others."""
+def refuse_mixing(rest: Value, ct: Value, *, name: str) -> Value:
+    """0; raises where a loss, by the cotangent of columns that are any basis of a space, depends on which."""
+    mixed = matmul(swap(rest), ct)
+    return refuse(anti(mixed), np.zeros((1, 1), np.finfo(dtype_of(mixed)).dtype), ct, name=name, together=False)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Value, dtype_of, shape_of
-from funcgrad.ops.coincidence import apart, check_choice, check_together, gaps, inverse, or_same, unknown
+from funcgrad.ops.coincidence import apart, gaps, inverse, or_same, refuse, refuse_together, unknown
 from funcgrad.ops.contraction import column, matmul, row, swap
 from funcgrad.ops.eigen import conj, on_diagonal
 from funcgrad.ops.elementwise import imag, real
@@ -23,16 +23,22 @@ from funcgrad.ops.shaping import cast, dense, diagonal
 Pair = tuple[Value, Value]
 
 
-def _holders(v: Any) -> Any:
-    """At the component of each column that LAPACK made real its reciprocal, elsewhere 0."""
+def _real_component(v: Any) -> Any:
     size = np.abs(v) * (v.imag == 0)
     at = np.argmax(np.where(np.any(size > 0, axis=-2, keepdims=True), size, np.abs(v)), axis=-2)[..., None, :]
     out = np.zeros(v.shape, v.real.dtype)
-    np.put_along_axis(out, at, 1 / np.take_along_axis(v.real, at, -2), -2)
+    np.put_along_axis(out, at, 1, -2)
     return out
 
 
-real_component = constant(_holders, name="real_component")
+real_component = constant(_real_component, name="real_component")
+"""1 at the component of each column that LAPACK made real, elsewhere 0."""
+
+
+def _turns(v: Value) -> Value:
+    """How far a column turns with the imaginary part of each component."""
+    return inverse(real(v), real_component(v))
+
 
 # ---- both
 
@@ -41,7 +47,7 @@ def _kept(v: Value, dv: Value) -> Value:
     """dV less what would change the length and the phase of a column."""
     if dtype_of(v).kind != "c":
         return dv - v * row(sum(v * dv, axis=(-2,)))
-    rate = sum(real(conj(v) * dv), axis=(-2,)) + 1j * sum(real_component(v) * imag(dv), axis=(-2,))
+    rate = sum(real(conj(v) * dv), axis=(-2,)) + 1j * sum(_turns(v) * imag(dv), axis=(-2,))
     return dv - v * row(cast(rate, dtype_of(v)))
 
 
@@ -50,13 +56,15 @@ def _kept_back(v: Value, ct: Value) -> Value:
     rate = row(sum(v * ct, axis=(-2,)))
     if dtype_of(v).kind != "c":
         return ct - rate * v
-    return cast(ct - real(rate) * conj(v) - 1j * imag(rate) * real_component(v), dtype_of(v))
+    return cast(ct - real(rate) * conj(v) - 1j * imag(rate) * _turns(v), dtype_of(v))
 
 
 def _eig_tangent(out: Pair, args: tuple[Value], tangents: tuple[Value]) -> Pair:
     w, v = out
     p, known = solve(v, matmul(tangents[0], v)), apart(w)
-    return diagonal(p, offset=0), _kept(v, matmul(v, inverse(gaps(w), known) * p + unknown(p, or_same(known), p)))
+    return diagonal(p, offset=0), _kept(
+        v, matmul(v, inverse(gaps(w), known) * p + unknown(p, or_same(known), p, name="eig", together=False))
+    )
 
 
 def _eig_back(ct: tuple[Value | None, Value | None], out: Pair, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
@@ -67,12 +75,11 @@ def _eig_back(ct: tuple[Value | None, Value | None], out: Pair, args: tuple[Valu
         return (solve(turned, column(dense(ct_w, shape_of(w))) * turned),)
     known = apart(w)
     c = matmul(turned, _kept_back(v, dense(ct_v, shape_of(v))))
-    check_choice(c, or_same(known), c, name="eig")
-    inner = inverse(gaps(w), known) * c
+    inner = inverse(gaps(w), known) * c + refuse(c, or_same(known), c, name="eig", together=False)
     if ct_w is not None:
         ct_w = dense(ct_w, shape_of(w))
-        check_together(ct_w, matmul(turned, dense(ct_v, shape_of(v))), or_same(known), name="eig")
-        inner = inner + on_diagonal(ct_w)
+        vectors = matmul(turned, dense(ct_v, shape_of(v)))
+        inner = inner + on_diagonal(ct_w) + refuse_together(ct_w, vectors, or_same(known), name="eig")
     return (solve(turned, matmul(inner, turned)),)
 
 

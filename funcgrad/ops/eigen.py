@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
-from funcgrad.ops.coincidence import apart, check_choice, check_together, gaps, inverse, or_same, unknown
+from funcgrad.ops.coincidence import apart, gaps, inverse, or_same, refuse, refuse_together, unknown
 from funcgrad.ops.contraction import fit, matmul, row, swap
 from funcgrad.ops.elementwise import conjugate, real
 from funcgrad.ops.kinds import differentiable, semilinear
-from funcgrad.ops.linalg import adjoint, symmetric_part
+from funcgrad.ops.linalg import adjoint, anti, symmetric_part
 from funcgrad.ops.shaping import cast, dense, diagonal, embed_diagonal
 
 
@@ -50,7 +50,7 @@ def _back_from_basis(v: Value, ct: Value) -> Value:
 def _eigh_tangent(out: tuple[Value, Value], args: tuple[Value], tangents: tuple[Value], *, uplo: str) -> tuple[Value, Value]:
     w, v = out
     m, known = _in_basis(v, tangents[0]), apart(w)
-    return real_diagonal(m), matmul(v, inverse(gaps(w), known) * m + unknown(m, or_same(known), m))
+    return real_diagonal(m), matmul(v, inverse(gaps(w), known) * m + anti(unknown(m, or_same(known), m, name="eigh", together=False)))
 
 
 def _eigh_back(
@@ -62,12 +62,10 @@ def _eigh_back(
         return (_rebuilt(v, dense(ct_w, shape_of(w))),)
     known = apart(w)
     c = matmul(swap(v), dense(ct_v, shape_of(v)))
-    check_choice(c - adjoint(c), known, c, name="eigh")
-    inner = inverse(gaps(w), known) * c
+    inner = inverse(gaps(w), known) * c + refuse(anti(c), known, c, name="eigh", together=False)
     if ct_w is not None:
         ct_w = dense(ct_w, shape_of(w))
-        check_together(ct_w, c, or_same(known), name="eigh")
-        inner = inner + on_diagonal(ct_w)
+        inner = inner + on_diagonal(ct_w) + refuse_together(ct_w, c, or_same(known), name="eigh")
     return (_back_from_basis(v, inner),)
 
 
@@ -103,7 +101,7 @@ def _rebuilt_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[Valu
     w, v = eigh(args[0], uplo=uplo)
     m, known, steps = _in_basis(v, tangents[0]), apart(w), gaps(args[1])
     z = steps * inverse(gaps(w), known) * m
-    z = z + unknown(m if tangents[1] is not None else steps * m, or_same(known), m)
+    z = z + unknown(m if tangents[1] is not None else steps * m, or_same(known), m, name="eigvalsh", together=True)
     return conj(matmul(matmul(v, z), adjoint(v)))
 
 
@@ -115,10 +113,12 @@ def _rebuilt_together(
     known, steps = apart(w), gaps(d)
     q = matmul(matmul(adjoint(v), ct), v)
     both = symmetric_part(q)
-    if wanted[0]:
-        check_choice(both if wanted[1] else steps * both, or_same(known), q, name="eigvalsh")
-    of_a = fit(_back_from_basis(v, steps * inverse(gaps(w), known) * conj(q)), shape_of(a)) if wanted[0] else None
-    return of_a, fit(real_diagonal(q), shape_of(d)) if wanted[1] else None
+    of_d = fit(real_diagonal(q), shape_of(d)) if wanted[1] else None
+    if not wanted[0]:
+        return None, of_d
+    inner = steps * inverse(gaps(w), known) * conj(q)
+    inner = inner + refuse(both if wanted[1] else steps * both, or_same(known), q, name="eigvalsh", together=True)
+    return fit(_back_from_basis(v, inner), shape_of(a)), of_d
 
 
 rebuilt = semilinear(

@@ -71,6 +71,11 @@ def symmetric_part(x: Value) -> Value:
     return (x + adjoint(x)) / 2
 
 
+def anti(x: Value) -> Value:
+    """(x - xᴴ) / 2."""
+    return (x - adjoint(x)) / 2
+
+
 def _cholesky_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
     inverse = inv(out)
     return matmul(out, _lower_half(matmul(matmul(inverse, symmetric_part(tangents[0])), adjoint(inverse))))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from funcgrad.core import Value, dtype_of, shape_of
-from funcgrad.ops.coincidence import check_choice
+from funcgrad.ops.coincidence import refuse_mixing
 from funcgrad.ops.contraction import matmul, swap
 from funcgrad.ops.eigen import conj
 from funcgrad.ops.elementwise import imag
@@ -101,8 +101,7 @@ def _outside_back(whole: Value, q: Value, outside: Value, ct: Value) -> Value:
     if shape_of(whole)[-1] == k:
         return outside
     rest, other = _part(whole, -1, k, m), _part(ct, -1, k, m)
-    free = matmul(swap(rest), other)
-    check_choice(free - adjoint(free), np.zeros((1, 1), np.finfo(dtype_of(free)).dtype), ct, name="qr")
+    other = other + matmul(conj(rest), refuse_mixing(rest, other, name="qr"))
     return outside - matmul(conj(rest), matmul(adjoint(other), conj(q)))
 
 

@@ -37,4 +37,3 @@ roots = differentiable("roots", lambda p: np.roots(p), _roots_tangent)
 """In NumPy's order. At a double root the slope is infinite."""
 
 closed_under_conjugation = constant(lambda x: bool(np.all(np.sort(x) == np.sort(np.conjugate(x)))), name="closed_under_conjugation")
-

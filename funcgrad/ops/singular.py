@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Spec, Value, shape_of
-from funcgrad.ops.coincidence import apart, check_choice, gaps, inverse, one_positive, or_same, positive_values, unknown
+from funcgrad.ops.coincidence import apart, gaps, inverse, one_positive, or_same, positive_values, refuse, unknown
 from funcgrad.ops.contraction import column, fit, matmul, row, swap
 from funcgrad.ops.eigen import conj, real_diagonal
 from funcgrad.ops.kinds import differentiable, semilinear, total
-from funcgrad.ops.linalg import adjoint, symmetric_part
+from funcgrad.ops.linalg import adjoint, anti, symmetric_part
 from funcgrad.ops.shaping import cast
-from funcgrad.ops.svd import anti, svd
+from funcgrad.ops.svd import svd
+
+SAID: dict[str, Any] = {"name": "svdvals", "together": True}
 
 
 def _svdvals_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
@@ -62,20 +64,18 @@ def _recomposed_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[V
     m = matmul(matmul(adjoint(u), da), v)
     h, k = symmetric_part(m), anti(m)
     z = gaps(d) * inverse(gaps(s), differ) * h + _sums(d) * inverse(_sums(s), some) * k
-    z = z + unknown(h if moving else gaps(d) * h, or_same(differ), m) + unknown(m if moving else _sums(d) * k, some, m)
+    z = z + unknown(h if moving else gaps(d) * h, or_same(differ), m, **SAID) + unknown(m if moving else _sums(d) * k, some, m, **SAID)
     terms = [matmul(matmul(u, z), vh)]
     for side, moved, other in ((u, matmul(da, v), v), (v, matmul(adjoint(da), u), u)):
         outside = _outside(side, moved)
         if outside is not None:
-            turned = outside * (row(d) * inverse(row(s), known)) + unknown(outside if moving else outside * row(d), known, moved)
+            turned = outside * (row(d) * inverse(row(s), known)) + unknown(outside if moving else outside * row(d), known, moved, **SAID)
             term = matmul(turned, adjoint(other))
             terms.append(term if side is u else adjoint(term))
     return conj(total(terms))
 
 
-def _recomposed_together(
-    ct: Value, out: Value, args: tuple[Value, Value], wanted: tuple[bool, bool]
-) -> tuple[Value | None, Value | None]:
+def _recomposed_together(ct: Value, out: Value, args: tuple[Value, Value], wanted: tuple[bool, bool]) -> tuple[Value | None, Value | None]:
     a, d = args
     u, s, vh = svd(a, full=False)
     v, e = adjoint(vh), conj(ct)
@@ -84,15 +84,17 @@ def _recomposed_together(
     if not wanted[0]:
         return None, of_d
     differ, some, known = apart(s), one_positive(s), row(positive_values(s))
-    check_choice(symmetric_part(q) * (1 if wanted[1] else gaps(d)), or_same(differ), q, name="svdvals")
-    check_choice(q if wanted[1] else anti(q) * _sums(d), some, q, name="svdvals")
-    of_m = symmetric_part(gaps(d) * inverse(gaps(s), differ) * q) + anti(_sums(d) * inverse(_sums(s), some) * q)
+    mean = gaps(d) * inverse(gaps(s), differ) * q + refuse(q if wanted[1] else gaps(d) * q, or_same(differ), q, **SAID)
+    half = _sums(d) * inverse(_sums(s), some) * q
+    of_m = symmetric_part(mean) + anti(half + refuse(anti(_sums(d) * q), some, q, **SAID))
+    if wanted[1]:
+        of_m = of_m + refuse(q, some, q, **SAID)
     terms = [matmul(matmul(conj(u), of_m), swap(v))]
     for side, moved, other in ((u, matmul(e, conj(v)), v), (v, matmul(adjoint(e), conj(u)), u)):
         outside = _outside(conj(side), moved)
         if outside is not None:
-            check_choice(outside if wanted[1] else outside * row(d), known, moved, name="svdvals")
-            term = matmul(outside * (row(d) * inverse(row(s), known)), swap(other))
+            turned = outside * (row(d) * inverse(row(s), known)) + refuse(outside if wanted[1] else outside * row(d), known, moved, **SAID)
+            term = matmul(turned, swap(other))
             terms.append(term if side is u else adjoint(term))
     return fit(total(terms), shape_of(a)), of_d
 

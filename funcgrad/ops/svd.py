@@ -10,16 +10,25 @@ Where singular values are equal F⁻ is 0, where they are 0 so are F⁺, 1 / S a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from funcgrad.core import Value, dtype_of, shape_of
-from funcgrad.ops.coincidence import apart, check_choice, check_together, gaps, inverse, one_positive, or_same, positive_values, unknown
+from funcgrad.ops.coincidence import (
+    apart,
+    gaps,
+    inverse,
+    one_positive,
+    or_same,
+    positive_values,
+    refuse,
+    refuse_mixing,
+    refuse_together,
+    unknown,
+)
 from funcgrad.ops.contraction import column, matmul, row, swap
 from funcgrad.ops.eigen import conj, on_diagonal, real_diagonal
 from funcgrad.ops.kinds import differentiable, total
-from funcgrad.ops.linalg import adjoint, symmetric_part
+from funcgrad.ops.linalg import adjoint, anti, symmetric_part
 from funcgrad.ops.shaping import concatenate, dense, window
 
 Factors = tuple[Value, Value, Value]
@@ -28,6 +37,18 @@ Factors = tuple[Value, Value, Value]
 def _anti(x: Value) -> Value:
     """(x - xᴴ) / 2."""
     return (x - adjoint(x)) / 2
+
+
+def _columns(x: Value, start: int, stop: int) -> Value:
+    return x if (start, stop) == (0, shape_of(x)[-1]) else window(x, axis=-1, start=start, stop=stop)
+
+
+def _columns(x: Value, start: int, stop: int) -> Value:
+    return x if (start, stop) == (0, shape_of(x)[-1]) else window(x, axis=-1, start=start, stop=stop)
+
+
+def _columns(x: Value, start: int, stop: int) -> Value:
+    return x if (start, stop) == (0, shape_of(x)[-1]) else window(x, axis=-1, start=start, stop=stop)
 
 
 def _columns(x: Value, start: int, stop: int) -> Value:
@@ -52,8 +73,8 @@ def _svd_tangent(out: Factors, args: tuple[Value], tangents: tuple[Value], *, fu
     left, right = matmul(da, _columns(v, 0, k)), matmul(adjoint(da), _columns(u, 0, k))
     m = matmul(adjoint(_columns(u, 0, k)), left)
     h, a, differ, some = symmetric_part(m), anti(m), apart(s), one_positive(s)
-    mean = inverse(gaps(s), differ) * h + unknown(h, or_same(differ), m)
-    half = inverse(row(s) + column(s), some) * a + unknown(a, some, m)
+    mean = inverse(gaps(s), differ) * h + anti(unknown(h, or_same(differ), m, name="svd", together=False))
+    half = inverse(row(s) + column(s), some) * a + anti(unknown(a, some, m, name="svd", together=False))
     du, dv = _side(u, s, mean + half, m, left), _side(v, s, mean - half, adjoint(m), right)
     return du, real_diagonal(m) * positive_values(s), adjoint(dv)
 
@@ -66,7 +87,7 @@ def _side(whole: Value, s: Value, x: Value, m: Value, moved: Value) -> Value:
     if n == k:
         return du
     known, outside = row(positive_values(s)), moved - matmul(u, m)
-    outside = outside * inverse(row(s), known) + unknown(outside, known, moved)
+    outside = outside * inverse(row(s), known) + unknown(outside, known, moved, name="svd", together=False)
     if shape_of(whole)[-1] == k:
         return du + outside
     return concatenate(du + outside, -matmul(u, matmul(adjoint(outside), _columns(whole, k, n))), axis=-1)
@@ -80,13 +101,15 @@ def _svd_back(
 ) -> tuple[Value]:
     u, s, vh = out
     k, v = shape_of(s)[-1], adjoint(vh)
-    (cu, of_left), (cv, of_right) = _side_back(u, s, ct[0]), _side_back(v, s, None if ct[2] is None else adjoint(dense(ct[2], shape_of(vh))))
+    (cu, of_left), (cv, of_right) = (
+        _side_back(u, s, ct[0]),
+        _side_back(v, s, None if ct[2] is None else adjoint(dense(ct[2], shape_of(vh)))),
+    )
     inner = [] if cu is None and cv is None else [_of_m(s, cu, cv)]
     if ct[1] is not None:
         ct_s = dense(ct[1], shape_of(s))
-        for c in (cu, cv):
-            if c is not None:
-                check_together(ct_s, c, apart(s) + np.eye(k, dtype=dtype_of(s)) * row(positive_values(s)), name="svd")
+        alone = apart(s) + np.eye(k, dtype=dtype_of(s)) * row(positive_values(s))
+        inner += [refuse_together(ct_s, c, alone, name="svd") for c in (cu, cv) if c is not None]
         inner.append(on_diagonal(ct_s * positive_values(s)))
     u, v = _columns(u, 0, k), _columns(v, 0, k)
     terms = [
@@ -110,10 +133,9 @@ def _side_back(whole: Value, s: Value, ct: Value | None) -> tuple[Value | None, 
     outside = mine - matmul(conj(u), c)
     if shape_of(whole)[-1] > k:
         rest, other = _columns(whole, k, n), _columns(ct, k, n)
-        check_choice(anti(matmul(swap(rest), other)), np.zeros((1, 1), dtype_of(s)), ct, name="svd")
+        other = other + matmul(conj(rest), refuse_mixing(rest, other, name="svd"))
         outside = outside - matmul(conj(rest), matmul(adjoint(other), conj(u)))
-    check_choice(outside, known, ct, name="svd")
-    return c, outside * inverse(row(s), known)
+    return c, outside * inverse(row(s), known) + refuse(outside, known, ct, name="svd", together=False)
 
 
 def _of_m(s: Value, cu: Value | None, cv: Value | None) -> Value:
@@ -121,9 +143,9 @@ def _of_m(s: Value, cu: Value | None, cv: Value | None) -> Value:
     both = total((cu, cv))
     apart_from = total((cu, None if cv is None else -cv))
     differ, some = apart(s), one_positive(s)
-    check_choice(anti(both), differ, both, name="svd")
-    check_choice(anti(apart_from), some, both, name="svd")
-    return symmetric_part(both * inverse(gaps(s), differ)) + anti(apart_from * inverse(row(s) + column(s), some))
+    mean = both * inverse(gaps(s), differ) + refuse(anti(both), differ, both, name="svd", together=False)
+    half = apart_from * inverse(row(s) + column(s), some) + refuse(anti(apart_from), some, both, name="svd", together=False)
+    return symmetric_part(mean) + anti(half)
 
 
 svd = differentiable("svd", lambda a, *, full: tuple(np.linalg.svd(a, full)), _svd_tangent, _svd_back)

@@ -262,12 +262,13 @@ def batches(rule: Rule, names: str) -> None:
 batches(
     itself,
     "phase split unstack cumprod cummax cummin var prod max min nanmax nanmin logsumexp sinc bessel_i inv cholesky det cofactors "
-    "slogdet eigh eigvalsh eig eigvals svd svdvals qr apart positive_values one_positive real_component singular norm softmax log_softmax log_total astype window embed roll diagonal embed_diagonal reverse cumsum sum mean any all "
+    "slogdet eigh eigvalsh eig eigvals svd svdvals qr apart positive_values one_positive real_component singular "
+    "norm softmax log_softmax log_total astype window embed roll diagonal embed_diagonal reverse cumsum sum mean any all "
     "count_nonzero argmax argmin nanargmax nanargmin lasts argsort argpartition partition_order positions choices round is_infinite "
     "digitize bins_of is_in",
 )
-batches(aligned, "quotient wins fwins sign exponent holders vecdot cross recurrence second_cofactors")
-batches(together, "shares log_shares lexsort concatenate stack unknown check_choice check_together one_order")
+batches(aligned, "quotient wins fwins sign exponent holders vecdot cross recurrence second_cofactors unknown refuse")
+batches(together, "shares log_shares lexsort concatenate stack")
 batches(of_one(1), "searchsorted")
 batches(_statistic, "statistic neighbours")
 batches(_matmul, "dot matmul")

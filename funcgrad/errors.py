@@ -74,6 +74,7 @@ class EqualValuesError(FuncgradError, ValueError):
     def __init__(self, name: str, together: bool) -> None:
         self.name, self.together = name, together
         values = "singular values" if name.startswith("svd") else "eigenvalues"
+        which = f"vectors of equal {values} (or which phases of complex ones)" if name != "qr" else "columns of Q beyond those of A"
         if together:
             text = (
                 f"the loss uses {values} that are equal together with their vectors, and its derivative does not follow from theirs. "
@@ -81,8 +82,8 @@ class EqualValuesError(FuncgradError, ValueError):
             )
         else:
             text = (
-                f"the loss depends on which vectors of equal {values} (or which phases of complex ones) were chosen, so it has no "
-                "derivative here. Use what does not depend on the choice, such as the projection `V @ V.conj().T`."
+                f"the loss depends on which {which} were chosen, so it has no derivative here. "
+                "Use what does not depend on the choice, such as the projection `V @ V.conj().T`."
             )
         super().__init__(f"np.linalg.{name}: {text}")
 

@@ -13,6 +13,7 @@ from funcgrad.numpy.norms import norm
 from funcgrad.ops import least_squares as ops
 from funcgrad.ops import linalg
 from funcgrad.ops.elementwise import isnan, logical_and, logical_not, where
+from funcgrad.ops.indexing import scalar
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.reductions import any
 from funcgrad.ops.singular import svdvals
@@ -39,7 +40,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = ...)
         raise ValueError("`rtol` and `rcond` can't be both set.")
     if rcond is None:
         rcond = max(shape_of(a)[-2:]) * np.finfo(dtype_of(a)).eps
-    return ops.pinv(a, rcond, hermitian=bool(hermitian))
+    return linalg.pinv(a, rcond, hermitian=bool(hermitian))
 
 
 _matrix_rank = constant(lambda a, *, tol, hermitian, rtol: np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol), name="matrix_rank")
@@ -60,7 +61,8 @@ def cond(x: Any, p: Any = None) -> Value:
         np.linalg.cond(np.zeros(shape_of(x)))  # raises its own sentence
     with np.errstate(all="ignore"):
         out = _ratio_of_singular_values(x, p) if p is None or p in (2, -2) else _with_inverse(x, p)
-        return where(logical_and(isnan(out), logical_not(any(isnan(x), axis=(-2, -1)))), dtype_of(out).type(np.inf), out)
+        missing = logical_and(isnan(out), logical_not(any(isnan(x), axis=(-2, -1))))
+        return scalar(where(missing, dtype_of(out).type(np.inf), out))
 
 
 def _ratio_of_singular_values(x: Value, p: Any) -> Value:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors
-from funcgrad.core import Value, dtype_of, shape_of
+from funcgrad.core import Spec, Value, dtype_of, shape_of
 from funcgrad.ops.contraction import column, fit, matmul, row, swap
 from funcgrad.ops.elementwise import ratio
 from funcgrad.ops.kinds import Linear, constant, linear
@@ -96,16 +96,42 @@ def _refuse(x: Array, known: Array, whole: Array, *, name: str, together: bool) 
     return np.zeros(x.shape, x.dtype)
 
 
+def _refuse_back(ct: Value, x: Spec, known: Value, whole: Value, **said: Any) -> Value:
+    return fit(unknown(ct, unless_zero(known, whole), ct, **said), x.shape)
+
+
 unknown: Linear = linear("unknown", _unknown, lambda ct, x, known, whole, **said: fit(refuse(ct, known, ct, **said), x.shape))
 """nan where a rate of change `x` is needed that is not known, else 0; `whole` is what `x` is a part of, and measures rounding."""
 
-refuse: Linear = linear("refuse", _refuse, lambda ct, x, known, whole, **said: fit(unknown(ct, known, ct, **said), x.shape))
-"""0; raises where the loss changes at a rate `x` with what is not known."""
+refuse: Linear = linear("refuse", _refuse, _refuse_back)
+"""0; raises where the loss changes at a rate `x` with what is not known. It is 0 for all matrices, or none."""
+
+unless_zero = constant(lambda known, whole: np.where(_size(whole) == 0, known, 1).astype(known.dtype), name="unless_zero")
+"""A pull is linear in its cotangent: where that is 0 (as where forward mode is made, by transposing a pull) nothing is known of others."""
+
+
+def _refuse_free(x: Array, whole: Array, *, name: str) -> Array:
+    return _refuse(x, np.zeros((1, 1), _real(x)), whole, name=name, together=False)
+
+
+refuse_free = constant(_refuse_free, name="refuse_free")
+"""0; raises where a loss depends on what is always a choice: phases, and bases of null spaces. In forward mode these stand still."""
+
+
+def refuse_choice(c: Value, known: Value, *, name: str) -> Value:
+    """0; raises where a loss, by the cotangent `c` of a rotation of the vectors, depends on the choice of vectors."""
+    x = anti(c)
+    out = refuse(x, or_same(known), c, name=name, together=False)
+    if dtype_of(c).kind == "c":
+        out = out + refuse_free(x * np.eye(shape_of(c)[-1], dtype=dtype_of(known)), c, name=name)
+    return out
 
 
 def refuse_together(ct: Value, vectors: Value, known: Value, *, name: str) -> Value:
     """0; raises where a loss depends on equal values, at rates `ct` that differ, and on their vectors, by `vectors` in columns."""
     n = shape_of(ct)[-1]
+    if not n:
+        return known
     eye = np.eye(n, dtype=dtype_of(known))
     rates = gaps(ct) * (1 - eye) + row(ct) * eye
     used = min(known, axis=(-2,))
@@ -114,5 +140,4 @@ def refuse_together(ct: Value, vectors: Value, known: Value, *, name: str) -> Va
 
 def refuse_mixing(rest: Value, ct: Value, *, name: str) -> Value:
     """0; raises where a loss, by the cotangent of columns that are any basis of a space, depends on which."""
-    mixed = matmul(swap(rest), ct)
-    return refuse(anti(mixed), np.zeros((1, 1), np.finfo(dtype_of(mixed)).dtype), ct, name=name, together=False)
+    return refuse_free(anti(matmul(swap(rest), ct)), ct, name=name)

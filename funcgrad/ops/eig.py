@@ -24,6 +24,8 @@ Pair = tuple[Value, Value]
 
 
 def _real_component(v: Any) -> Any:
+    if not v.size:
+        return v.real
     size = np.abs(v) * (v.imag == 0)
     at = np.argmax(np.where(np.any(size > 0, axis=-2, keepdims=True), size, np.abs(v)), axis=-2)[..., None, :]
     out = np.zeros(v.shape, v.real.dtype)
@@ -91,7 +93,8 @@ eig = differentiable("eig", lambda a: tuple(np.linalg.eig(a)), _eig_tangent, _ei
 def _one_order(w: Any, other: Any) -> Any:
     n = w.shape[-1]
     out = np.zeros((*w.shape, n), w.real.dtype)
-    for made, mine, theirs in zip(out.reshape(-1, n, n), w.reshape(-1, n), other.reshape(-1, n), strict=True):
+    count = w.size // max(n, 1)
+    for made, mine, theirs in zip(out.reshape(count, n, n), w.reshape(count, n), other.reshape(count, n), strict=True):
         far = np.abs(mine[:, None] - theirs)
         for _ in range(n):
             i, j = np.unravel_index(np.argmin(far), far.shape)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
-from funcgrad.ops.coincidence import apart, gaps, inverse, or_same, refuse, refuse_together, unknown
+from funcgrad.ops.coincidence import apart, gaps, inverse, or_same, refuse, refuse_choice, refuse_together, unknown
 from funcgrad.ops.contraction import fit, matmul, row, swap
 from funcgrad.ops.elementwise import conjugate, real
 from funcgrad.ops.kinds import differentiable, semilinear
@@ -62,7 +62,7 @@ def _eigh_back(
         return (_rebuilt(v, dense(ct_w, shape_of(w))),)
     known = apart(w)
     c = matmul(swap(v), dense(ct_v, shape_of(v)))
-    inner = inverse(gaps(w), known) * c + refuse(anti(c), known, c, name="eigh", together=False)
+    inner = inverse(gaps(w), known) * c + refuse_choice(c, known, name="eigh")
     if ct_w is not None:
         ct_w = dense(ct_w, shape_of(w))
         inner = inner + on_diagonal(ct_w) + refuse_together(ct_w, c, or_same(known), name="eigh")

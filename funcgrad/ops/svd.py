@@ -21,6 +21,7 @@ from funcgrad.ops.coincidence import (
     or_same,
     positive_values,
     refuse,
+    refuse_choice,
     refuse_mixing,
     refuse_together,
     unknown,
@@ -35,27 +36,6 @@ Factors = tuple[Value, Value, Value]
 
 
 def _anti(x: Value) -> Value:
-    """(x - xᴴ) / 2."""
-    return (x - adjoint(x)) / 2
-
-
-def _columns(x: Value, start: int, stop: int) -> Value:
-    return x if (start, stop) == (0, shape_of(x)[-1]) else window(x, axis=-1, start=start, stop=stop)
-
-
-def _columns(x: Value, start: int, stop: int) -> Value:
-    return x if (start, stop) == (0, shape_of(x)[-1]) else window(x, axis=-1, start=start, stop=stop)
-
-
-def _columns(x: Value, start: int, stop: int) -> Value:
-    return x if (start, stop) == (0, shape_of(x)[-1]) else window(x, axis=-1, start=start, stop=stop)
-
-
-def _columns(x: Value, start: int, stop: int) -> Value:
-    return x if (start, stop) == (0, shape_of(x)[-1]) else window(x, axis=-1, start=start, stop=stop)
-
-
-def anti(x: Value) -> Value:
     """(x - xᴴ) / 2."""
     return (x - adjoint(x)) / 2
 
@@ -143,7 +123,7 @@ def _of_m(s: Value, cu: Value | None, cv: Value | None) -> Value:
     both = total((cu, cv))
     apart_from = total((cu, None if cv is None else -cv))
     differ, some = apart(s), one_positive(s)
-    mean = both * inverse(gaps(s), differ) + refuse(anti(both), differ, both, name="svd", together=False)
+    mean = both * inverse(gaps(s), differ) + refuse_choice(both, differ, name="svd")
     half = apart_from * inverse(row(s) + column(s), some) + refuse(anti(apart_from), some, both, name="svd", together=False)
     return symmetric_part(mean) + anti(half)
 

@@ -267,7 +267,8 @@ batches(
     "count_nonzero argmax argmin nanargmax nanargmin lasts argsort argpartition partition_order positions choices round is_infinite "
     "digitize bins_of is_in",
 )
-batches(aligned, "quotient wins fwins sign exponent holders vecdot cross recurrence second_cofactors unknown refuse")
+batches(aligned, "quotient wins fwins sign exponent holders vecdot cross recurrence second_cofactors")
+batches(aligned, "unknown refuse unless_zero refuse_free")
 batches(together, "shares log_shares lexsort concatenate stack")
 batches(of_one(1), "searchsorted")
 batches(_statistic, "statistic neighbours")

@@ -10,9 +10,21 @@ from tests.ops import (
     case_ordering,
     case_reductions,
     case_shaping,
+    case_spectra,
 )
 from tests.ops.kit import CASES
 
 __all__ = ["CASES"]
 
-_ = (case_contraction, case_elementwise, case_indexing, case_linalg, case_models, case_more, case_ordering, case_reductions, case_shaping)
+_ = (
+    case_contraction,
+    case_elementwise,
+    case_indexing,
+    case_linalg,
+    case_models,
+    case_more,
+    case_ordering,
+    case_reductions,
+    case_shaping,
+    case_spectra,
+)

@@ -14,6 +14,7 @@ from funcgrad.numpy.indexing import take_along_axis
 from funcgrad.numpy.ordering import argsort, sort
 from funcgrad.ops import eig as general
 from funcgrad.ops import eigen, orthogonal
+from funcgrad.ops import eigvals as general_values
 from funcgrad.ops import svd as factors
 from funcgrad.ops.contraction import row, swap
 from funcgrad.ops.elementwise import absolute, sign
@@ -42,7 +43,7 @@ def eig(a: Any) -> Any:
 
 @implements(np.linalg.eigvals)
 def eigvals(a: Any) -> Value:
-    return general.eigvals(operand(a))
+    return general_values.eigvals(operand(a))
 
 
 @implements(np.linalg.svd)

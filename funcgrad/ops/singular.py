@@ -1,4 +1,5 @@
-"""Singular values alone. In the letters of `svd`: dS is the real diagonal of M, and at singular values that are 0 it is 0.
+"""Singular values alone. In the letters of `svd`: dS is the real diagonal of M, and 0 at singular values that are 0: of all
+subgradients the one of least norm, as for an absolute value.
 
 What reverse mode gives is W = U d Vᴴ, a primitive so that its own derivative sees when d and U, V depend on A together. With
 P = F⁻ ∘ H and Q = F⁺ ∘ K, the tangent of W is U ((dⱼ - dᵢ) Pᵢⱼ + (dᵢ + dⱼ) Qᵢⱼ) Vᴴ and what is outside of the spans of U and V.

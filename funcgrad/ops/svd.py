@@ -5,7 +5,8 @@ and the anti-Hermitian part of M, X + Y = 2 F⁻ ∘ H and X - Y = 2 F⁺ ∘ K,
 What of dU is outside of the span of U is (1 - U Uᴴ) dA V / S. (Giles 3.2; Z. Wan and S. Zhang, Automatic differentiation for complex
 valued SVD, 2019. The phases, which are free, turn half in U and half in V.)
 
-Where singular values are equal F⁻ is 0, where they are 0 so are F⁺, 1 / S and dS: the subgradient of least norm, as of an absolute value.
+Where singular values are equal F⁻ is 0, where they are 0 so are F⁺ and 1 / S (see `coincidence`). A singular value that is 0 goes on
+as its vectors go, into what would be a negative one: so U S Vᴴ of a real square A has a derivative where one of them is 0.
 """
 
 from __future__ import annotations
@@ -35,11 +36,6 @@ from funcgrad.ops.shaping import concatenate, dense, window
 Factors = tuple[Value, Value, Value]
 
 
-def _anti(x: Value) -> Value:
-    """(x - xᴴ) / 2."""
-    return (x - adjoint(x)) / 2
-
-
 def _columns(x: Value, start: int, stop: int) -> Value:
     return x if (start, stop) == (0, shape_of(x)[-1]) else window(x, axis=-1, start=start, stop=stop)
 
@@ -56,7 +52,7 @@ def _svd_tangent(out: Factors, args: tuple[Value], tangents: tuple[Value], *, fu
     mean = inverse(gaps(s), differ) * h + anti(unknown(h, or_same(differ), m, name="svd", together=False))
     half = inverse(row(s) + column(s), some) * a + anti(unknown(a, some, m, name="svd", together=False))
     du, dv = _side(u, s, mean + half, m, left), _side(v, s, mean - half, adjoint(m), right)
-    return du, real_diagonal(m) * positive_values(s), adjoint(dv)
+    return du, real_diagonal(m), adjoint(dv)
 
 
 def _side(whole: Value, s: Value, x: Value, m: Value, moved: Value) -> Value:
@@ -88,9 +84,10 @@ def _svd_back(
     inner = [] if cu is None and cv is None else [_of_m(s, cu, cv)]
     if ct[1] is not None:
         ct_s = dense(ct[1], shape_of(s))
-        alone = apart(s) + np.eye(k, dtype=dtype_of(s)) * row(positive_values(s))
+        square = shape_of(u)[-2] == shape_of(v)[-2] and dtype_of(u).kind != "c"
+        alone = apart(s) + np.eye(k, dtype=dtype_of(s)) * (1 if square else row(positive_values(s)))
         inner += [refuse_together(ct_s, c, alone, name="svd") for c in (cu, cv) if c is not None]
-        inner.append(on_diagonal(ct_s * positive_values(s)))
+        inner.append(on_diagonal(ct_s))
     u, v = _columns(u, 0, k), _columns(v, 0, k)
     terms = [
         matmul(matmul(conj(u), total(inner)), swap(v)),

@@ -273,7 +273,7 @@ batches(together, "shares log_shares lexsort concatenate stack")
 batches(of_one(1), "searchsorted")
 batches(_statistic, "statistic neighbours")
 batches(_matmul, "dot matmul")
-batches(_of_spectrum, "rebuilt recomposed")
+batches(_of_spectrum, "rebuilt recomposed regained")
 for _name, _rule in {
     "reshape": _reshape, "transpose": _transpose, "broadcast_to": _broadcast_to, "sum_to": _sum_to, "pile": _pile, "unpile": _unpile,
     "einsum": _einsum, "solve": _solve, "pinv": _pinv,

@@ -223,6 +223,14 @@ def test_made_to_differ() -> None:
     close(found, symmetric(W) / 2, 1e-5)
 
 
+def test_what_cannot_be_seen() -> None:
+    """Values and vectors of two calls, put together; and an element at which both have gradient 0. (If this fails: change the docs.)"""
+    two_calls = lambda a: (lambda w, v: ((v * np.sqrt(w)) @ v.T)[0, 1])(L.eigvalsh(a), L.eigh(a)[1])
+    logarithm = lambda a: (lambda w, v: ((v * np.log(w)) @ v.T)[0, 1])(*L.eigh(a))
+    for loss in (two_calls, logarithm):
+        close(fg.grad(loss)(np.eye(3)), 0)  # ½ in two places would be right
+
+
 def test_change_that_keeps_them_equal() -> None:
     """In forward mode nothing is missing where a change does not part the equal ones."""
     close(fg.jvp(square_root, (np.eye(3),), (np.eye(3),))[1], np.eye(3) / 2)

@@ -39,11 +39,12 @@ def _real(w: Array) -> Any:
 
 
 def _apart(w: Array) -> Array:
-    return (np.abs(w[..., None, :] - w[..., :, None]) > _rounding(w)[..., None]).astype(_real(w))
+    far = np.abs(w[..., None, :] - w[..., :, None]) > _rounding(w)[..., None]
+    return (far | np.eye(w.shape[-1], dtype=bool)).astype(_real(w))
 
 
 apart = constant(_apart, name="apart")
-"""Of each pair of values, whether they differ by more than rounding."""
+"""Of each pair of values, whether they differ by more than rounding; a value and itself are no pair, so 1.0."""
 
 positive_values = constant(lambda s: (s > _rounding(s)).astype(s.dtype), name="positive_values")
 """Of each singular value, whether it is more than rounding."""
@@ -65,12 +66,6 @@ def gaps(w: Value) -> Value:
 def inverse(x: Value, known: Value) -> Value:
     """1 / x, and 0 where that is not known."""
     return ratio(dtype_of(x).type(1), x * known)
-
-
-def or_same(known: Value) -> Value:
-    """A value and itself are no pair."""
-    n = shape_of(known)[-1]
-    return known + np.eye(n, dtype=dtype_of(known))
 
 
 # ---- what is not known: a linear map that is 0, or infinite. Where it is infinite it gives nan in forward mode, where the loss is not
@@ -97,17 +92,37 @@ def _refuse(x: Array, known: Array, whole: Array, *, name: str, together: bool) 
 
 
 def _refuse_back(ct: Value, x: Spec, known: Value, whole: Value, **said: Any) -> Value:
-    return fit(unknown(ct, unless_zero(known, whole), ct, **said), x.shape)
+    return fit(unknown_rate(ct, unless_zero(known, whole), ct, **said), x.shape)
 
 
-unknown: Linear = linear("unknown", _unknown, lambda ct, x, known, whole, **said: fit(refuse(ct, known, ct, **said), x.shape))
+unknown_rate: Linear = linear(
+    "unknown_rate", _unknown, lambda ct, x, known, whole, **said: fit(refused_rate(ct, known, ct, **said), x.shape)
+)
 """nan where a rate of change `x` is needed that is not known, else 0; `whole` is what `x` is a part of, and measures rounding."""
 
-refuse: Linear = linear("refuse", _refuse, _refuse_back)
+refused_rate: Linear = linear("refused_rate", _refuse, _refuse_back)
 """0; raises where the loss changes at a rate `x` with what is not known. It is 0 for all matrices, or none."""
 
 unless_zero = constant(lambda known, whole: np.where(_size(whole) == 0, known, 1).astype(known.dtype), name="unless_zero")
 """A pull is linear in its cotangent: where that is 0 (as where forward mode is made, by transposing a pull) nothing is known of others."""
+
+
+def all_known(known: Value) -> bool:
+    """The usual case, in which nothing need be looked at. (Of a traced mask that is not asked.)"""
+    return type(known) is np.ndarray and bool(known.all())
+
+
+def unknown(x: Value, known: Value, whole: Value, *, name: str, together: bool = False) -> Value:
+    return 0 if all_known(known) else unknown_rate(x, known, whole, name=name, together=together)
+
+
+def unknown_rotation(x: Value, known: Value, whole: Value, *, name: str) -> Value:
+    """The same of what is anti-Hermitian."""
+    return 0 if all_known(known) else anti(unknown_rate(x, known, whole, name=name, together=False))
+
+
+def refuse(x: Value, known: Value, whole: Value, *, name: str, together: bool = False) -> Value:
+    return 0 if all_known(known) else refused_rate(x, known, whole, name=name, together=together)
 
 
 def _refuse_free(x: Array, whole: Array, *, name: str) -> Array:
@@ -120,19 +135,19 @@ refuse_free = constant(_refuse_free, name="refuse_free")
 
 def refuse_choice(c: Value, known: Value, *, name: str) -> Value:
     """0; raises where a loss, by the cotangent `c` of a rotation of the vectors, depends on the choice of vectors."""
+    has_phases = dtype_of(c).kind == "c"
+    if all_known(known) and not has_phases:
+        return 0
     x = anti(c)
-    out = refuse(x, or_same(known), c, name=name, together=False)
-    if dtype_of(c).kind == "c":
-        out = out + refuse_free(x * np.eye(shape_of(c)[-1], dtype=dtype_of(known)), c, name=name)
-    return out
+    out = refuse(x, known, c, name=name)
+    return out + refuse_free(x * np.eye(shape_of(c)[-1], dtype=dtype_of(known)), c, name=name) if has_phases else out
 
 
 def refuse_together(ct: Value, vectors: Value, known: Value, *, name: str) -> Value:
     """0; raises where a loss depends on equal values, at rates `ct` that differ, and on their vectors, by `vectors` in columns."""
-    n = shape_of(ct)[-1]
-    if not n:
-        return known
-    eye = np.eye(n, dtype=dtype_of(known))
+    if all_known(known) or not shape_of(ct)[-1]:
+        return 0
+    eye = np.eye(shape_of(ct)[-1], dtype=dtype_of(known))
     rates = gaps(ct) * (1 - eye) + row(ct) * eye
     used = min(known, axis=(-2,))
     return refuse(rates, known, row(ct), name=name, together=True) + refuse(vectors, row(used), vectors, name=name, together=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Value, dtype_of, shape_of
-from funcgrad.ops.coincidence import apart, gaps, inverse, or_same, refuse, refuse_together, unknown
+from funcgrad.ops.coincidence import apart, gaps, inverse, refuse, refuse_together, unknown
 from funcgrad.ops.contraction import column, matmul, row, swap
 from funcgrad.ops.eigen import conj, on_diagonal
 from funcgrad.ops.elementwise import imag, real
@@ -64,9 +64,7 @@ def _kept_back(v: Value, ct: Value) -> Value:
 def _eig_tangent(out: Pair, args: tuple[Value], tangents: tuple[Value]) -> Pair:
     w, v = out
     p, known = solve(v, matmul(tangents[0], v)), apart(w)
-    return diagonal(p, offset=0), _kept(
-        v, matmul(v, inverse(gaps(w), known) * p + unknown(p, or_same(known), p, name="eig", together=False))
-    )
+    return diagonal(p, offset=0), _kept(v, matmul(v, inverse(gaps(w), known) * p + unknown(p, known, p, name="eig")))
 
 
 def _eig_back(ct: tuple[Value | None, Value | None], out: Pair, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
@@ -77,11 +75,11 @@ def _eig_back(ct: tuple[Value | None, Value | None], out: Pair, args: tuple[Valu
         return (solve(turned, column(dense(ct_w, shape_of(w))) * turned),)
     known = apart(w)
     c = matmul(turned, _kept_back(v, dense(ct_v, shape_of(v))))
-    inner = inverse(gaps(w), known) * c + refuse(c, or_same(known), c, name="eig", together=False)
+    inner = inverse(gaps(w), known) * c + refuse(c, known, c, name="eig")
     if ct_w is not None:
         ct_w = dense(ct_w, shape_of(w))
         vectors = matmul(turned, dense(ct_v, shape_of(v)))
-        inner = inner + on_diagonal(ct_w) + refuse_together(ct_w, vectors, or_same(known), name="eig")
+        inner = inner + on_diagonal(ct_w) + refuse_together(ct_w, vectors, known, name="eig")
     return (solve(turned, matmul(inner, turned)),)
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of
-from funcgrad.ops.coincidence import apart, gaps, inverse, or_same, refuse, refuse_choice, refuse_together, unknown
+from funcgrad.ops.coincidence import apart, gaps, inverse, refuse, refuse_choice, refuse_together, unknown, unknown_rotation
 from funcgrad.ops.contraction import fit, matmul, row, swap
 from funcgrad.ops.elementwise import conjugate, real
 from funcgrad.ops.kinds import differentiable, semilinear
-from funcgrad.ops.linalg import adjoint, anti, symmetric_part
+from funcgrad.ops.linalg import adjoint, symmetric_part
 from funcgrad.ops.shaping import cast, dense, diagonal, embed_diagonal
 
 
@@ -50,7 +50,7 @@ def _back_from_basis(v: Value, ct: Value) -> Value:
 def _eigh_tangent(out: tuple[Value, Value], args: tuple[Value], tangents: tuple[Value], *, uplo: str) -> tuple[Value, Value]:
     w, v = out
     m, known = _in_basis(v, tangents[0]), apart(w)
-    return real_diagonal(m), matmul(v, inverse(gaps(w), known) * m + anti(unknown(m, or_same(known), m, name="eigh", together=False)))
+    return real_diagonal(m), matmul(v, inverse(gaps(w), known) * m + unknown_rotation(m, known, m, name="eigh"))
 
 
 def _eigh_back(
@@ -65,7 +65,7 @@ def _eigh_back(
     inner = inverse(gaps(w), known) * c + refuse_choice(c, known, name="eigh")
     if ct_w is not None:
         ct_w = dense(ct_w, shape_of(w))
-        inner = inner + on_diagonal(ct_w) + refuse_together(ct_w, c, or_same(known), name="eigh")
+        inner = inner + on_diagonal(ct_w) + refuse_together(ct_w, c, known, name="eigh")
     return (_back_from_basis(v, inner),)
 
 
@@ -101,7 +101,7 @@ def _rebuilt_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[Valu
     w, v = eigh(args[0], uplo=uplo)
     m, known, steps = _in_basis(v, tangents[0]), apart(w), gaps(args[1])
     z = steps * inverse(gaps(w), known) * m
-    z = z + unknown(m if tangents[1] is not None else steps * m, or_same(known), m, name="eigvalsh", together=True)
+    z = z + unknown(m if tangents[1] is not None else steps * m, known, m, name="eigvalsh", together=True)
     return conj(matmul(matmul(v, z), adjoint(v)))
 
 
@@ -117,7 +117,7 @@ def _rebuilt_together(
     if not wanted[0]:
         return None, of_d
     inner = steps * inverse(gaps(w), known) * conj(q)
-    inner = inner + refuse(both if wanted[1] else steps * both, or_same(known), q, name="eigvalsh", together=True)
+    inner = inner + refuse(both if wanted[1] else steps * both, known, q, name="eigvalsh", together=True)
     return fit(_back_from_basis(v, inner), shape_of(a)), of_d
 
 

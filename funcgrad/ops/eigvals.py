@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Spec, Value, shape_of
-from funcgrad.ops.coincidence import apart, gaps, inverse, or_same, refuse, unknown
+from funcgrad.ops.coincidence import apart, gaps, inverse, refuse, unknown
 from funcgrad.ops.contraction import fit, matmul, row, swap
 from funcgrad.ops.eig import eig
 from funcgrad.ops.kinds import constant, differentiable, semilinear
@@ -70,7 +70,7 @@ def _regained_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[Val
     w, v = eig(args[0])
     p, known, steps = solve(v, matmul(tangents[0], v)), apart(w), gaps(args[1])
     z = steps * inverse(gaps(w), known) * p
-    z = z + unknown(p if tangents[1] is not None else steps * p, or_same(known), p, name="eigvals", together=True)
+    z = z + unknown(p if tangents[1] is not None else steps * p, known, p, name="eigvals", together=True)
     return solve(swap(v), matmul(swap(z), swap(v)))
 
 
@@ -83,7 +83,7 @@ def _regained_together(ct: Value, out: Value, args: tuple[Value, Value], wanted:
         return None, of_d
     known, steps = apart(w), gaps(d)
     inner = steps * inverse(gaps(w), known) * q
-    inner = inner + refuse(q if wanted[1] else steps * q, or_same(known), q, name="eigvals", together=True)
+    inner = inner + refuse(q if wanted[1] else steps * q, known, q, name="eigvals", together=True)
     return fit(solve(swap(v), matmul(inner, swap(v))), shape_of(a)), of_d
 
 

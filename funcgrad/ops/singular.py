@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Spec, Value, shape_of
-from funcgrad.ops.coincidence import apart, gaps, inverse, one_positive, or_same, positive_values, refuse, unknown
+from funcgrad.ops.coincidence import apart, gaps, inverse, one_positive, positive_values, refuse, unknown
 from funcgrad.ops.contraction import column, fit, matmul, row, swap
 from funcgrad.ops.eigen import conj, real_diagonal
 from funcgrad.ops.kinds import differentiable, semilinear, total
@@ -65,7 +65,7 @@ def _recomposed_tangent(out: Value, args: tuple[Value, Value], tangents: tuple[V
     m = matmul(matmul(adjoint(u), da), v)
     h, k = symmetric_part(m), anti(m)
     z = gaps(d) * inverse(gaps(s), differ) * h + _sums(d) * inverse(_sums(s), some) * k
-    z = z + unknown(h if moving else gaps(d) * h, or_same(differ), m, **SAID) + unknown(m if moving else _sums(d) * k, some, m, **SAID)
+    z = z + unknown(h if moving else gaps(d) * h, differ, m, **SAID) + unknown(m if moving else _sums(d) * k, some, m, **SAID)
     terms = [matmul(matmul(u, z), vh)]
     for side, moved, other in ((u, matmul(da, v), v), (v, matmul(adjoint(da), u), u)):
         outside = _outside(side, moved)
@@ -85,7 +85,7 @@ def _recomposed_together(ct: Value, out: Value, args: tuple[Value, Value], wante
     if not wanted[0]:
         return None, of_d
     differ, some, known = apart(s), one_positive(s), row(positive_values(s))
-    mean = gaps(d) * inverse(gaps(s), differ) * q + refuse(q if wanted[1] else gaps(d) * q, or_same(differ), q, **SAID)
+    mean = gaps(d) * inverse(gaps(s), differ) * q + refuse(q if wanted[1] else gaps(d) * q, differ, q, **SAID)
     half = _sums(d) * inverse(_sums(s), some) * q
     of_m = symmetric_part(mean) + anti(half + refuse(anti(_sums(d) * q), some, q, **SAID))
     if wanted[1]:

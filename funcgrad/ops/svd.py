@@ -19,13 +19,13 @@ from funcgrad.ops.coincidence import (
     gaps,
     inverse,
     one_positive,
-    or_same,
     positive_values,
     refuse,
     refuse_choice,
     refuse_mixing,
     refuse_together,
     unknown,
+    unknown_rotation,
 )
 from funcgrad.ops.contraction import column, matmul, row, swap
 from funcgrad.ops.eigen import conj, on_diagonal, real_diagonal
@@ -49,8 +49,8 @@ def _svd_tangent(out: Factors, args: tuple[Value], tangents: tuple[Value], *, fu
     left, right = matmul(da, _columns(v, 0, k)), matmul(adjoint(da), _columns(u, 0, k))
     m = matmul(adjoint(_columns(u, 0, k)), left)
     h, a, differ, some = symmetric_part(m), anti(m), apart(s), one_positive(s)
-    mean = inverse(gaps(s), differ) * h + anti(unknown(h, or_same(differ), m, name="svd", together=False))
-    half = inverse(row(s) + column(s), some) * a + anti(unknown(a, some, m, name="svd", together=False))
+    mean = inverse(gaps(s), differ) * h + unknown_rotation(h, differ, m, name="svd")
+    half = inverse(row(s) + column(s), some) * a + unknown_rotation(a, some, m, name="svd")
     du, dv = _side(u, s, mean + half, m, left), _side(v, s, mean - half, adjoint(m), right)
     return du, real_diagonal(m), adjoint(dv)
 
@@ -63,7 +63,7 @@ def _side(whole: Value, s: Value, x: Value, m: Value, moved: Value) -> Value:
     if n == k:
         return du
     known, outside = row(positive_values(s)), moved - matmul(u, m)
-    outside = outside * inverse(row(s), known) + unknown(outside, known, moved, name="svd", together=False)
+    outside = outside * inverse(row(s), known) + unknown(outside, known, moved, name="svd")
     if shape_of(whole)[-1] == k:
         return du + outside
     return concatenate(du + outside, -matmul(u, matmul(adjoint(outside), _columns(whole, k, n))), axis=-1)
@@ -85,7 +85,7 @@ def _svd_back(
     if ct[1] is not None:
         ct_s = dense(ct[1], shape_of(s))
         square = shape_of(u)[-2] == shape_of(v)[-2] and dtype_of(u).kind != "c"
-        alone = apart(s) + np.eye(k, dtype=dtype_of(s)) * (1 if square else row(positive_values(s)))
+        alone = apart(s) if square else apart(s) * (1 - np.eye(k, dtype=dtype_of(s)) * (1 - row(positive_values(s))))
         inner += [refuse_together(ct_s, c, alone, name="svd") for c in (cu, cv) if c is not None]
         inner.append(on_diagonal(ct_s))
     u, v = _columns(u, 0, k), _columns(v, 0, k)
@@ -112,7 +112,7 @@ def _side_back(whole: Value, s: Value, ct: Value | None) -> tuple[Value | None, 
         rest, other = _columns(whole, k, n), _columns(ct, k, n)
         other = other + matmul(conj(rest), refuse_mixing(rest, other, name="svd"))
         outside = outside - matmul(conj(rest), matmul(adjoint(other), conj(u)))
-    return c, outside * inverse(row(s), known) + refuse(outside, known, ct, name="svd", together=False)
+    return c, outside * inverse(row(s), known) + refuse(outside, known, ct, name="svd")
 
 
 def _of_m(s: Value, cu: Value | None, cv: Value | None) -> Value:
@@ -121,7 +121,7 @@ def _of_m(s: Value, cu: Value | None, cv: Value | None) -> Value:
     apart_from = total((cu, None if cv is None else -cv))
     differ, some = apart(s), one_positive(s)
     mean = both * inverse(gaps(s), differ) + refuse_choice(both, differ, name="svd")
-    half = apart_from * inverse(row(s) + column(s), some) + refuse(anti(apart_from), some, both, name="svd", together=False)
+    half = apart_from * inverse(row(s) + column(s), some) + refuse(anti(apart_from), some, both, name="svd")
     return symmetric_part(mean) + anti(half)
 
 

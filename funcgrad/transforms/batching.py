@@ -268,7 +268,7 @@ batches(
     "digitize bins_of is_in",
 )
 batches(aligned, "quotient wins fwins sign exponent holders vecdot cross recurrence second_cofactors")
-batches(aligned, "unknown refuse unless_zero refuse_free")
+batches(aligned, "unknown_rate refused_rate unless_zero refuse_free")
 batches(together, "shares log_shares lexsort concatenate stack")
 batches(of_one(1), "searchsorted")
 batches(_statistic, "statistic neighbours")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops import coincidence
 from tests.ops.case_linalg import LAPACK, SUMS, positive, regular
 from tests.ops.kit import NUMPY, arr, case
 
@@ -53,6 +54,14 @@ def matrix_exponential(x: Any) -> Any:
 for _a in [(3, 3), (2, 3, 3)]:
     case(L.eigh, matrix_exponential, arr(*_a), name=f"eigh-exponential-{_a}", complex=True, tol=1e-13, why=SUMS)
 case(L.eigh, lambda x: L.eigh(hermitian(x))[1] @ np.ones(3), arr(3, 3), name="eigh-vectors")
+
+case(
+    (L.eigh, coincidence.unless_zero),  # which is met where values are equal: see test_equal_values.py
+    lambda x: (lambda v: v @ adjoint(v))(L.eigh(x)[1][:, :2]),
+    np.diag([1.0, 1.0, 2.0]),
+    name="eigh-equal",
+    values_only=True,
+)
 
 # ---- general matrices
 

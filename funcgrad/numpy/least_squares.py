@@ -16,6 +16,7 @@ from funcgrad.ops.elementwise import isnan, logical_and, logical_not, where
 from funcgrad.ops.indexing import scalar
 from funcgrad.ops.kinds import constant
 from funcgrad.ops.reductions import any
+from funcgrad.ops.shaping import cast
 from funcgrad.ops.singular import svdvals
 
 
@@ -25,8 +26,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Value, Value, Any, Value]:
     a, b = operand(a), operand(b)
     if len(shape_of(a)) != 2 or len(shape_of(b)) not in (1, 2) or shape_of(a)[0] != shape_of(b)[0]:
         np.linalg.lstsq(np.zeros(shape_of(a)), np.zeros(shape_of(b)))  # raises its own sentence
-    dtype = np.result_type(dtype_of(a), dtype_of(b))
-    rcond = float(max(shape_of(a)) * np.finfo(dtype if dtype.kind in "fc" else float).eps if rcond is None else rcond)
+    dtype = np.result_type(*[d if d.kind in "fc" else np.float64 for d in (dtype_of(a), dtype_of(b))])
+    a, b = cast(a, dtype), cast(b, dtype)
+    rcond = float(max(shape_of(a)) * np.finfo(dtype).eps if rcond is None else rcond)
     s = svdvals(a)
     return ops.lstsq(a, b, rcond=rcond), ops.residuals(a, b, rcond=rcond), ops.rank(a, rcond=rcond), s
 

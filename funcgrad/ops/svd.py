@@ -77,10 +77,8 @@ def _svd_back(
 ) -> tuple[Value]:
     u, s, vh = out
     k, v = shape_of(s)[-1], adjoint(vh)
-    (cu, of_left), (cv, of_right) = (
-        _side_back(u, s, ct[0]),
-        _side_back(v, s, None if ct[2] is None else adjoint(dense(ct[2], shape_of(vh)))),
-    )
+    ct_v = None if ct[2] is None else adjoint(dense(ct[2], shape_of(vh)))
+    (cu, of_left), (cv, of_right) = _side_back(u, s, ct[0]), _side_back(v, s, ct_v)
     inner = [] if cu is None and cv is None else [_of_m(s, cu, cv)]
     if ct[1] is not None:
         ct_s = dense(ct[1], shape_of(s))

@@ -139,6 +139,9 @@ case(L.lstsq, lambda x, y, b: L.lstsq(x @ y, b, 1e-9)[:2], arr(4, 2), arr(2, 3, 
 case(L.lstsq, lambda b: L.lstsq([[1, 2], [3, 4], [5, 7]], b)[:2], arr(3), name="lstsq-of-b")
 case(L.lstsq, lambda a: L.lstsq(a, [1, 2, 4])[:2], arr(3, 2), name="lstsq-of-a")
 
+case(L.lstsq, lambda a: L.lstsq(a, np.array([1, 2, 4], np.int8)), arr(3, 2), name="lstsq-of-small-integers", tol=1e-13, why=LAPACK)
+case(L.lstsq, lambda b: L.lstsq(np.array([[1, 2], [3, 4], [5, 7]], np.float32), b), arr(3), name="lstsq-mixed", tol=1e-13, why=LAPACK)
+
 # ---- norms and condition numbers
 
 for _ord in ["nuc", 2, -2]:

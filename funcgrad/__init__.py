@@ -3,8 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from funcgrad import tree
+from funcgrad import program, tree
 from funcgrad.buffer import buffer
+from funcgrad.program import Program
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
 from funcgrad.transforms.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
@@ -13,6 +14,7 @@ from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.external import external
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_gradient, vjp
+from funcgrad.transforms.trace import trace
 from funcgrad.transforms.vmap import vmap
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Gradients",
+    "Program",
     "Tensor",
     "Var",
     "backward",
@@ -40,9 +43,11 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "nn",
+    "program",
     "stop_gradient",
     "tensor",
     "testing",
+    "trace",
     "tree",
     "value_and_grad",
     "vjp",

@@ -214,6 +214,35 @@ class BatchAxisError(FuncgradError, ValueError):
         super().__init__(f"{transformation}: {what}")
 
 
+# ---- programs
+
+
+class ProgramArgumentError(FuncgradError, TypeError):
+    """A program was called with other arguments than it was recorded for."""
+
+    def __init__(self, function: str, now: str, was: str) -> None:
+        self.function = function
+        super().__init__(
+            f"program {function}: {now}, but {was} when the program was recorded. A program has one structure, one shape and one dtype "
+            f"for each argument: record another with `fg.trace({function})(…)`."
+        )
+
+
+class GuardError(FuncgradError, ValueError):
+    """A program met a value for which its function would take another path."""
+
+    def __init__(self, function: str, place: tuple[str, str], kind: str, recorded: object, now: object) -> None:
+        self.function, self.place, self.kind, self.recorded, self.now = function, place, kind, recorded, now
+        where = f" in {place[0]} ({place[1]})" if place[1] else ""
+        found = f"is {now!r}, but was {recorded!r}" if now is not None else f"is no longer {recorded!r}, as it was"
+        look = "the integer" if kind == "index" else f"{kind}()"
+        instead = "or use `np.where` instead of `if`" if kind == "bool" else "or use NumPy functions of the value"
+        super().__init__(
+            f"program {function}: {look} of a traced value{where} {found} when the program was recorded. A program is one path "
+            f"through its function. Record another for these arguments with `fg.trace({function})(…)`, {instead}."
+        )
+
+
 # ---- the tape
 
 

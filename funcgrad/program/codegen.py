@@ -9,12 +9,15 @@ import functools
 import itertools
 import linecache
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from funcgrad.ops.kinds import Structured
-from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Var, letters, variables
+from funcgrad.program.parts import FILL, GUARD, Atom, Equation, Literal, Var, letters, variables
+
+if TYPE_CHECKING:
+    from funcgrad.program.program import Program
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
@@ -173,15 +176,15 @@ def _index(index: Any) -> str | None:
 
 
 def _sum(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{to.constant(np.add.reduce, 'f')}({args[0]}, {e['axis']})"
+    return f"{to.constant(np.add.reduce, 'f')}({args[0]}, {e['axis']!r})"
 
 
 def _reshape(to: Source, e: Equation, args: list[str]) -> str | None:
-    return f"{args[0]}.reshape({e['shape']})" if e.inputs[0].shape else None
+    return f"{args[0]}.reshape({e['shape']!r})" if e.inputs[0].shape else None
 
 
 def _transpose(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{args[0]}.T" if e["axes"] == (-1, -2) else f"{args[0]}.transpose({e['axes']})"
+    return f"{args[0]}.T" if e["axes"] == (-1, -2) else f"{args[0]}.transpose({e['axes']!r})"
 
 
 def _stack(to: Source, e: Equation, args: list[str]) -> str | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funcgrad.core import Value, bind
 from funcgrad.ops.kinds import Elementwise
-from funcgrad.program.program import GUARD, Equation, Literal, Program
+from funcgrad.program.parts import GUARD, Equation, Literal
+
+if TYPE_CHECKING:
+    from funcgrad.program.program import Program
 
 
 def evaluate(program: Program, values: Sequence[Value], visit: Callable[[Equation], Any] | None = None) -> list[Value]:

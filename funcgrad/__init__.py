@@ -5,6 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from funcgrad import program, tree
 from funcgrad.buffer import buffer
+from funcgrad.control.cond import cond, switch
+from funcgrad.control.maps import associative_scan, map
+from funcgrad.control.scan import scan
+from funcgrad.control.schedules import Binomial
+from funcgrad.control.while_loop import fori_loop, while_loop
 from funcgrad.program import Program
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
@@ -21,18 +26,22 @@ if TYPE_CHECKING:
     from funcgrad import nn, testing
 
 __all__ = [
+    "Binomial",
     "Gradients",
     "Program",
     "Tensor",
     "Var",
+    "associative_scan",
     "backward",
     "buffer",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
+    "cond",
     "custom_jvp",
     "custom_vjp",
     "external",
+    "fori_loop",
     "grad",
     "hessian",
     "hvp",
@@ -42,9 +51,12 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "map",
     "nn",
     "program",
+    "scan",
     "stop_gradient",
+    "switch",
     "tensor",
     "testing",
     "trace",
@@ -52,6 +64,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "while_loop",
 ]
 
 

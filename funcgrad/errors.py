@@ -246,6 +246,28 @@ class GuardError(FuncgradError, ValueError):
 # ---- the tape
 
 
+class CarryError(FuncgradError, TypeError):
+    """What a loop carries from step to step changed its shape or dtype."""
+
+    def __init__(self, transformation: str, path: str, before: str, after: str) -> None:
+        self.path, self.before, self.after = path, before, after
+        super().__init__(
+            f"{transformation}: {path} is {before} before the step and {after} after it. It must keep its shape and dtype. "
+            "Begin with what the step gives, or cast with `.astype`."
+        )
+
+
+class BranchError(FuncgradError, TypeError):
+    """Branches gave different structures, shapes or dtypes."""
+
+    def __init__(self, transformation: str, path: str, one: str, other: str) -> None:
+        self.path, self.one, self.other = path, one, other
+        super().__init__(
+            f"{transformation}: the output{path} is {one} in the first branch and {other} in another. "
+            "All branches must give one structure, shape and dtype. Cast with `.astype`, or broadcast."
+        )
+
+
 class NotRecordedError(FuncgradError, TypeError):
     """`backward` of something that is no value of the tape."""
 

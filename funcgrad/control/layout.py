@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Value, dtype_of, shape_of
+from funcgrad.core import Spec, Traced, Value, dtype_of, shape_of
 from funcgrad.ops.elementwise import add
-from funcgrad.ops.shaping import cast, dense, transpose
+from funcgrad.ops.shaping import broadcast_to, cast, dense, transpose
 from funcgrad.program.program import FILL, Atom, Equation, Literal, Program, Var, renumbered
 from funcgrad.transforms.nodes import zero
 
@@ -56,7 +56,7 @@ def places(mask: Sequence[bool], start: int = 0) -> list[int]:
 
 def full(t: Value | None, like: Any) -> Value:
     """A tangent or cotangent with all elements of what it belongs to."""
-    shape, dtype = (like.shape, like.dtype) if isinstance(like, (Var, Literal)) else (shape_of(like), dtype_of(like))
+    shape, dtype = (like.shape, like.dtype) if isinstance(like, (Spec, Var, Literal)) else (shape_of(like), dtype_of(like))
     if t is None:
         return np.zeros(shape, dtype)[()]
     return cast(dense(t, shape), dtype)
@@ -72,3 +72,15 @@ def moved(x: Value, source: int, to: int) -> Value:
     order.insert(to, order.pop(source))
     n = len(order)
     return transpose(x, axes=tuple([i - n for i in order])) if source != to else x
+
+
+def in_all(x: Value, size: int) -> Value:
+    """The same value in every lane."""
+    return broadcast_to(x if isinstance(x, Traced) else np.asarray(x), shape=(size, *shape_of(x)))
+
+
+def with_idle(program: Program, like: Sequence[Var]) -> Program:
+    """The program with further inputs that it does not read."""
+    count = program.size
+    idle = [Var(count + k, v.shape, v.dtype) for k, v in enumerate(like)]
+    return renumbered([*program.inputs, *idle], program.equations, program.outputs)

@@ -12,12 +12,13 @@ import attrs
 import numpy as np
 
 from funcgrad import pytree
-from funcgrad.control.layout import Mask, arranged, chosen, full, moved, places, tangent_of
-from funcgrad.control.reverse import Chunks, Everything, Pulled, Schedule
-from funcgrad.core import Traced, Value, dtype_of, shape_of
+from funcgrad.control.layout import Mask, arranged, chosen, in_all, moved, places, tangent_of
+from funcgrad.control.reverse import Reverse
+from funcgrad.control.schedules import EVERYTHING, Schedule
+from funcgrad.core import Value
 from funcgrad.ops.kinds import Structured
-from funcgrad.ops.shaping import broadcast_to
 from funcgrad.program.loops import scan_code
+from funcgrad.program.parts import alone
 from funcgrad.program.program import Program
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply
@@ -36,8 +37,9 @@ class ScanCall(Call):
     carry: int
     length: int
     reverse: bool = False
-    keeps: Schedule = Everything()
+    keeps: Schedule = EVERYTHING
     """What reverse mode remembers."""
+    unroll: int = 1
 
     @property
     def key(self) -> Any:
@@ -45,7 +47,7 @@ class ScanCall(Call):
 
     @property
     def equation(self) -> tuple[Structured, dict[str, Any]]:
-        return SCAN, {k: getattr(self, k) for k in ("body", "consts", "carry", "length", "reverse", "keeps")}
+        return SCAN, {k: getattr(self, k) for k in ("body", "consts", "carry", "length", "reverse", "keeps", "unroll")}
 
     @property
     def carried(self) -> slice:
@@ -53,7 +55,7 @@ class ScanCall(Call):
         return slice(self.consts, self.consts + self.carry)
 
     def run(self, values: Sequence[Value]) -> Outputs:
-        outs = list(scan_code(self.body, self.consts, self.carry, self.reverse)(self.length, *values))
+        outs = list(scan_code(self.body, self.consts, self.carry, self.reverse, self.unroll)(self.length, *values))
         given = set(map(id, values))
         outs = [y.copy() if id(y) in given and isinstance(y, np.ndarray) else y for y in outs]
         return outs, pytree.structure(outs)
@@ -95,7 +97,7 @@ class ScanCall(Call):
         mask, outs = self.settled([p is not None for p in parents])
         wanted = (*mask[self.carried], *outs[self.carry :])
         values = m.kept(values, parents)
-        made = Pulled(self, mask, wanted).grow(m, values, parents)
+        made = Reverse(self, mask, wanted).grow(m, values, parents)
         return made, pytree.structure(made)
 
     def many(self, m: Batch, operands: Sequence[Value]) -> Outputs:
@@ -106,7 +108,7 @@ class ScanCall(Call):
         given = []
         for i, (x, was, now) in enumerate(zip(values, mapped, inputs, strict=True)):
             if now and not was:
-                x = broadcast_to(x if isinstance(x, Traced) else np.asarray(x), shape=(m.size, *shape_of(x)))
+                x = in_all(x, m.size)
             given.append(moved(x, 0, 1) if now and i >= k else x)
         n, c = len(values), self.consts
         body = arranged(made.program, [*range(c), *range(n, len(made.program.inputs)), *range(c, n)], range(len(outs)))
@@ -130,8 +132,10 @@ def in_all_lanes(call: ScanCall, mapped: Sequence[bool], size: int) -> Any:
         now[call.carried] = after
 
 
-SCAN = Structured(
-    "scan",
-    lambda *args, **params: tuple(ScanCall("scan", **params).run(args)[0]),
-    lambda args, params: tuple(apply(ScanCall("scan", **params), args)[0]),
+SCAN = alone(
+    Structured(
+        "scan",
+        lambda *args, **params: tuple(ScanCall("scan", **params).run(args)[0]),
+        lambda args, params: tuple(apply(ScanCall("scan", **params), args)[0]),
+    )
 )

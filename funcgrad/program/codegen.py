@@ -77,7 +77,9 @@ class Source:
         ours = {v.number for e in equations for v in e.outputs} - {v.number for v in kept}
         for k, e in enumerate(equations):
             if e.primitive is GUARD:
-                self.add(f"if {e['kind'].replace('index', 'int')}({self.atom(e.inputs[0], True)}) != {self.constant(e['answer'])}: raise miss")
+                self.add(
+                    f"if {e['kind'].replace('index', 'int')}({self.atom(e.inputs[0], True)}) != {self.constant(e['answer'])}: raise miss"
+                )
                 self.space.setdefault("miss", Missed(e))
                 continue
             text = self.expression(e)
@@ -199,7 +201,12 @@ def _pack(n: int, dtype: np.dtype[Any]) -> Callable[..., Any]:
     """A function that makes an array of `n` scalars."""
     names = [f"x{i}" for i in range(n)]
     space = {"empty": np.empty, "dtype": dtype}
-    exec(f"def pack({', '.join(names)}):\n    out = empty({n}, dtype)\n    " + "; ".join(f"out[{i}] = x{i}" for i in range(n)) + "\n    return out", space)
+    exec(
+        f"def pack({', '.join(names)}):\n    out = empty({n}, dtype)\n    "
+        + "; ".join(f"out[{i}] = x{i}" for i in range(n))
+        + "\n    return out",
+        space,
+    )
     made: Callable[..., Any] = space["pack"]  # type: ignore[assignment]
     return made
 

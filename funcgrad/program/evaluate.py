@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from funcgrad.core import Value, bind
 from funcgrad.ops.kinds import Elementwise
 from funcgrad.program.parts import GUARD, Equation, Literal
+from funcgrad.program.vocabulary import bound
 
 if TYPE_CHECKING:
     from funcgrad.program.program import Program
@@ -23,7 +24,7 @@ def evaluate(program: Program, values: Sequence[Value], visit: Callable[[Equatio
         if e.primitive is GUARD:
             GUARD.impl(*args, **dict(e.params))  # a look, which every interpreter asks one floor down
             continue
-        out = bind(e.primitive, args, dict(e.params))
+        out = bind(*bound(e, args))
         for v, y in zip(e.outputs, out if type(out) is tuple else (out,), strict=True):
             env[v.number] = y
     return [x.value if isinstance(x, Literal) else env[x.number] for x in program.outputs]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from funcgrad.program.codegen import Source
-from funcgrad.program.program import GUARD, Equation, Program, Var, variables
+from funcgrad.program.program import GUARD, Equation, Program, variables
 
 
 @functools.lru_cache(512)
-def scan_code(body: Program, consts: int, carry: int, reverse: bool) -> Callable[..., tuple[Any, ...]]:
+def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int = 1) -> Callable[..., tuple[Any, ...]]:
     """`(length, consts…, carry…, xs…) -> (carry…, ys…)`, with `body` of `(consts…, carry…, x…) -> (carry…, y…)`."""
     to = Source()
     to.space["empty"] = np.empty
@@ -25,15 +25,22 @@ def scan_code(body: Program, consts: int, carry: int, reverse: bool) -> Callable
     ys = body.outputs[carry:]
     for k, y in enumerate(ys):
         to.add(f"ys{k} = empty((length, {''.join(f'{n}, ' for n in y.shape)}), {to.constant(y.dtype)})")
-    to.add("for t in range(length - 1, -1, -1):" if reverse else "for t in range(length):")
-    to.indent += 1
-    for v, column in zip(steps, columns, strict=True):
-        to.add(f"{to.names[v.number]} = {column}[t]")
-    to.write(moving, variables(body.outputs))
-    for k, y in enumerate(ys):
-        to.add(f"ys{k}[t] = {to.atom(y, True)}")
-    carried(to, given[consts : consts + carry], body.outputs[:carry])
-    to.indent -= 1
+    turns = [("length - length % {0}", unroll), ("length", 1)] if unroll > 1 else [("length", 1)]
+    start = "0"
+    for end, count in turns:
+        stop = end.format(count)
+        to.add(f"for s in range({start}, {stop}, {count}):" if count > 1 or start != "0" else "for s in range(length):")
+        start = stop
+        to.indent += 1
+        for k in range(count):
+            to.add(f"t = length - 1 - s - {k}" if reverse else f"t = s + {k}")
+            for v, column in zip(steps, columns, strict=True):
+                to.add(f"{to.names[v.number]} = {column}[t]")
+            to.write(moving, variables(body.outputs))
+            for j, y in enumerate(ys):
+                to.add(f"ys{j}[t] = {to.atom(y, True)}")
+            carried(to, given[consts : consts + carry], body.outputs[:carry])
+        to.indent -= 1
     results = [*given[consts : consts + carry], *[f"ys{k}" for k in range(len(ys))]]
     to.add(f"return ({''.join(f'{r}, ' for r in results)})")
     return to.compile(f"def program({', '.join(['length', *given[: consts + carry], *columns])}):")
@@ -93,5 +100,3 @@ def carried(to: Source, names: Sequence[str], outputs: Sequence[Any]) -> None:
     pairs = [(name, text) for name, text in pairs if name != text]
     if pairs:
         to.add(f"{', '.join([name for name, _ in pairs])} = {', '.join([text for _, text in pairs])}")
-
-

@@ -1,50 +1,74 @@
 """What an equation may be: how a primitive, as it is bound, becomes equations.
 
-Python-scalar-ness ends here: every promotion is an explicit `astype`. A rule `(prim, args, params)` in `LOWER` composes, of traced
-operands, the operations that stand in programs; it gives NotImplemented where the primitive may stand as it is.
+A rule `(prim, args, params)` composes, of traced operands, the operations that stand in programs; it gives NotImplemented where the
+primitive may stand as it is. What has no rule stands as it is, with the dtypes that `promotion` and the params that `vocabulary` says.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
+from funcgrad.core import Primitive, Value
+from funcgrad.ops.canonical import fshare, share
+from funcgrad.program import indices, products, shapes
+from funcgrad.program.promotion import typed
 
-from funcgrad.core import Primitive, Value, dtype_of
-from funcgrad.ops.kinds import Bilinear, Elementwise, Linear
-
-DTypes = Sequence[np.dtype[Any] | None]
-
-LOWER: dict[str, Callable[..., Any]] = {}
-"""By name."""
-
-_PYTHON_NUMBERS: set[type] = {float, int, complex, bool}
+__all__ = ["LOWER", "typed"]
 
 
-def typed(prim: Primitive, values: Sequence[Value], out: Any) -> DTypes:
-    """The dtype that each operand is to have; None where it may keep its own."""
-    if isinstance(prim.impl, np.ufunc):
-        return _loop(prim.impl, tuple([type(v) if type(v) in (int, float, complex) else dtype_of(v) for v in values]))
-    if type(prim) is Elementwise:
-        whole = dtype_of(out)
-        return [whole if rule is not None else _alone(v) for rule, v in zip(prim.rules, values, strict=True)]
-    if type(prim) is Bilinear or (type(prim) is Linear and prim.operands is None):
-        return [dtype_of(out)] * len(values)
-    return [_weak(values) if type(v) in _PYTHON_NUMBERS else None for v in values]
+def _by(prim: Primitive) -> Callable[..., Any]:
+    """The same operands, of another primitive."""
+    return lambda _, args, params: prim(*args, **params)
 
 
-def _alone(v: Value) -> np.dtype[Any] | None:
-    return dtype_of(v) if type(v) in _PYTHON_NUMBERS else None
+def _edges(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    return indices.guarded(prim, args, params) if type(params["bins"]) is str else NotImplemented
 
 
-def _weak(values: Sequence[Value]) -> np.dtype[Any]:
-    """What a Python number becomes among its fellows."""
-    return np.result_type(*[v if type(v) in _PYTHON_NUMBERS else dtype_of(v) for v in values])
-
-
-@functools.lru_cache(4096)
-def _loop(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of the operands in the loop that NumPy chooses."""
-    return tuple(ufunc.resolve_dtypes((*dtypes, *(None,) * ufunc.nout))[: ufunc.nin])
+LOWER: dict[str, Callable[..., Any]] = {
+    # nothing moves
+    "reshape": shapes.unless_same("shape"),
+    "broadcast_to": shapes.unless_same("shape"),
+    "transpose": shapes.transpose,
+    "astype": shapes.astype,
+    "sum": shapes.sum,
+    # parts and wholes
+    "sum_to": shapes.sum_to,
+    "window": shapes.window,
+    "embed": shapes.embed,
+    "pile": shapes.pile,
+    "unpile": shapes.unpile,
+    "argmax": shapes.arg_extremum,
+    "argmin": shapes.arg_extremum,
+    "nanargmax": shapes.arg_extremum,
+    "nanargmin": shapes.arg_extremum,
+    # products
+    "dot": products.dot,
+    "matmul": products.matmul,
+    "vecdot": products.vecdot,
+    "einsum": products.einsum,
+    # indices
+    "getitem": indices.getitem,
+    "scatter_add": indices.scatter_add,
+    "put": indices.put,
+    "add_at": indices.put,
+    "max_at": indices.put,
+    "min_at": indices.put,
+    "shares_at": indices.shares_at,
+    "winners": indices.winners,
+    "occurrences": indices.occurrences,
+    # the form depends on values
+    "nonzero": indices.places_of_mask,
+    "flatnonzero": indices.flatnonzero,
+    "argwhere": indices.argwhere,
+    "unique_places": indices.guarded,
+    "pairs": indices.guarded,
+    "alone": indices.guarded,
+    "counted": indices.guarded,
+    "roots": indices.guarded,
+    "edges_of": _edges,
+    "wins": _by(share),
+    "fwins": _by(fshare),
+}
+"""By name, of primitives that are bound."""

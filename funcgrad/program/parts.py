@@ -88,7 +88,12 @@ class Line:
 
 def named(prim: Primitive) -> Any:
     """What a primitive is compared by: its name, unless it was made at run time."""
-    return prim.name if PRIMITIVES.get(prim.name) is prim or ALONE.get(prim.name) is prim else prim
+    return prim.name if known(prim.name) is prim else prim
+
+
+def known(name: str) -> Primitive | None:
+    """What a name means in a program; None where it means nothing."""
+    return ALONE.get(name) or PRIMITIVES.get(name)
 
 
 @attrs.frozen

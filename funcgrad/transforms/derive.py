@@ -30,9 +30,9 @@ Mask = tuple[bool, ...]
 Run = Callable[[Program, Sequence[Value]], list[Value]]
 
 
-def _examples(specs: Sequence[Any]) -> list[Value]:
-    """Values to record on: a program that looks at none of them takes any."""
-    return [np.ones(v.shape, v.dtype)[()] for v in specs]
+def _example(like: Any) -> Value:
+    """A value to record on: a program that looks at none takes any."""
+    return np.ones(like.shape, like.dtype)[()]
 
 
 def moves(x: Atom) -> bool:
@@ -69,7 +69,7 @@ def pushed(program: Program, mask: Mask, wanted: Mask) -> Derived:
         return outs, moved
 
     moving = [v for v, yes in zip(program.inputs, mask, strict=True) if yes]
-    return _derived(fun, _examples([*program.inputs, *moving]))
+    return derived(fun, [*program.inputs, *moving])
 
 
 def _full(x: Value, like: Any) -> Value:
@@ -85,8 +85,11 @@ class Derived:
     constants: tuple[Any, ...]
 
 
-def _derived(fun: Callable[[Run, list[Any]], Any], examples: Sequence[Value]) -> Derived:
-    """What `fun` does with a `run` that evaluates programs and tells the recording which line each equation comes from."""
+def derived(fun: Callable[[Run, list[Any]], Any], like: Sequence[Any]) -> Derived:
+    """What `fun` does to values of these shapes and dtypes.
+
+    It is given a `run` that evaluates programs, and tells the recording which line each equation comes from.
+    """
     m = Recorder(LABEL, folds=True)
 
     def visit(e: Equation) -> None:
@@ -95,7 +98,7 @@ def _derived(fun: Callable[[Run, list[Any]], Any], examples: Sequence[Value]) ->
     def run(program: Program, values: Sequence[Value]) -> list[Value]:
         return evaluate(program, values, visit)
 
-    recording = recorded_by(m, functools.partial(fun, run), examples)
+    recording = recorded_by(m, functools.partial(fun, run), list(map(_example, like)))
     return Derived(recording.program, recording.operands)
 
 
@@ -140,7 +143,7 @@ def paired(program: Program, mask: Mask, wanted: Mask, product: Product | None =
         leaves = [(t, v) for t, v, yes in zip(given, program.inputs, mask, strict=True) if yes]
         return outs, [_full(zero(v) if (g := found.get(t._node[0])) is None else g, v) for t, v in leaves]
 
-    made = _derived(fun, _examples([*program.inputs, *asked]))
+    made = derived(fun, [*program.inputs, *asked])
     joint = made.program
     ends = n + len(asked)
     cts, constants = joint.inputs[n:ends], joint.inputs[ends:]
@@ -216,8 +219,8 @@ def batched(program: Program, mask: Mask, size: int, wanted: Mask) -> tuple[Deri
         found.append(tuple([my or yes for my, yes in zip(mine, wanted, strict=True)]))
         return [y if my or not yes else _in_all(y, size) for y, my, yes in zip(outs, mine, wanted, strict=True)]
 
-    examples = [np.ones((size, *v.shape) if yes else v.shape, v.dtype)[()] for v, yes in zip(program.inputs, mask, strict=True)]
-    made = _derived(fun, examples)
+    like = [attrs.evolve(v, shape=(size, *v.shape)) if yes else v for v, yes in zip(program.inputs, mask, strict=True)]
+    made = derived(fun, like)
     return made, found[-1]
 
 

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, tick
+from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, shape_of, tick
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops import reductions
 from funcgrad.ops.kinds import Structured
@@ -35,12 +35,14 @@ from funcgrad.program.program import (
     spec_like,
     without_dead_code,
 )
+from funcgrad.program.promotion import PYTHON_NUMBERS
+from funcgrad.program.vocabulary import IOTA, OWN, of_equation
 from funcgrad.tensor import Tracer, user_frame
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.batching import lane_of
-from funcgrad.transforms.derivatives import has_nan
 from funcgrad.transforms.calls import MEANINGS, Call, Outputs, apply
+from funcgrad.transforms.derivatives import has_nan
 
 _ndarray = np.ndarray
 
@@ -109,6 +111,8 @@ class Recorder(Interpreter):
                 x._main.new()  # raises
             if self.folds and type(x) is _ndarray and is_uniform(x):
                 return self.write(FILL, [x.flat[0]], {"shape": x.shape})
+            if self.folds and type(x) is _ndarray and is_range(x):
+                return self.write(IOTA, [], {"size": x.size})
             self.operands.append(x)
             self.hidden[id(x)] = self.input(in_one_lane(x))
         return self.hidden[id(x)]
@@ -117,7 +121,7 @@ class Recorder(Interpreter):
         if type(prim) is Structured:
             return prim.apply(args, params)
         args = list(map(self.taken, args))
-        lower = LOWER.get(prim.name)
+        lower = None if prim in OWN else LOWER.get(prim.name)
         if lower is not None:
             made = lower(prim, args, params)
             if made is not NotImplemented:
@@ -128,6 +132,9 @@ class Recorder(Interpreter):
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
         out = computed(prim, values, params)
+        if prim.name in DIVISIONS and PYTHON_NUMBERS.issuperset(map(type, values)):
+            bool(args[1] == 0)  # here Python raises
+        params = of_equation(prim, list(map(shape_of, values)), params)
         atoms = [self.atom(x, dtype) for x, dtype in zip(args, typed(prim, values, out), strict=True)]
         outs = out if type(out) is tuple else (out,)
         made = [self.trace(y, v) for y, v in zip(outs, self.equation(prim, atoms, outs, params), strict=True)]
@@ -173,6 +180,11 @@ def is_uniform(x: Any) -> bool:
     return bool((x == x.flat[0]).all()) and (x.flat[0] != 0 or not np.signbit(x).any() if x.dtype.kind == "f" else x.dtype.kind != "c")
 
 
+def is_range(x: Any) -> bool:
+    """Whether the elements are 0, 1, …"""
+    return x.ndim == 1 and x.dtype == np.intp and bool((x == np.arange(x.size)).all())
+
+
 def here() -> Line:
     frame = user_frame()
     return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
@@ -186,12 +198,12 @@ PYTHON: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 """What Python makes of its own numbers."""
 
-_PYTHON_NUMBERS = {float, int, complex, bool}
+DIVISIONS = {"divide", "floor_divide", "remainder"}
 
 
 def computed(prim: Primitive, values: Sequence[Value], params: dict[str, Any]) -> Any:
     """The result as the function itself would have it."""
-    if prim.name in PYTHON and _PYTHON_NUMBERS.issuperset(map(type, values)):
+    if prim.name in PYTHON and PYTHON_NUMBERS.issuperset(map(type, values)):
         return PYTHON[prim.name](*values)
     return prim.impl(*values, **params)
 

@@ -13,73 +13,157 @@ class Grad(Protocol):
 
     @overload
     def __call__(
-        self, fun: First[T, P, V], argnums: Zero = ..., has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: First[T, P, V],
+        argnums: Zero = ...,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> First[T, P, T]: ...
     @overload
     def __call__(
-        self, fun: Second[S, T, P, V], argnums: One, has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Second[S, T, P, V],
+        argnums: One,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Second[S, T, P, T]: ...
     @overload
     def __call__(
-        self, fun: Third[R, S, T, P, V], argnums: Two, has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Third[R, S, T, P, V],
+        argnums: Two,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Third[R, S, T, P, T]: ...
     @overload
     def __call__(
-        self, fun: Second[S, T, P, V], argnums: tuple[Zero, One], has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Second[S, T, P, V],
+        argnums: tuple[Zero, One],
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Second[S, T, P, tuple[S, T]]: ...
     @overload
     def __call__(
-        self, fun: Third[R, S, T, P, V], argnums: tuple[Zero, One, Two], has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Third[R, S, T, P, V],
+        argnums: tuple[Zero, One, Two],
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Third[R, S, T, P, tuple[R, S, T]]: ...
     @overload
     def __call__(
-        self, fun: First[T, P, tuple[V, X]], argnums: Zero = ..., *, has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., argnames: None = ...,
+        self,
+        fun: First[T, P, tuple[V, X]],
+        argnums: Zero = ...,
+        *,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        argnames: None = ...,
     ) -> First[T, P, tuple[T, X]]: ...
     @overload
     def __call__(
-        self, fun: Second[S, T, P, tuple[V, X]], argnums: One, has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Second[S, T, P, tuple[V, X]],
+        argnums: One,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Second[S, T, P, tuple[T, X]]: ...
     @overload
     def __call__(
-        self, fun: Third[R, S, T, P, tuple[V, X]], argnums: Two, has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Third[R, S, T, P, tuple[V, X]],
+        argnums: Two,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Third[R, S, T, P, tuple[T, X]]: ...
     @overload
     def __call__(
-        self, fun: Second[S, T, P, tuple[V, X]], argnums: tuple[Zero, One], has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Second[S, T, P, tuple[V, X]],
+        argnums: tuple[Zero, One],
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Second[S, T, P, tuple[tuple[S, T], X]]: ...
     @overload
     def __call__(
-        self, fun: Third[R, S, T, P, tuple[V, X]], argnums: tuple[Zero, One, Two], has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Third[R, S, T, P, tuple[V, X]],
+        argnums: tuple[Zero, One, Two],
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Third[R, S, T, P, tuple[tuple[R, S, T], X]]: ...
     @overload
     def __call__(
-        self, fun: Callable[..., V], argnums: Nums, has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Callable[..., V],
+        argnums: Nums,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Callable[..., tuple[Any, ...]]: ...
     @overload
     def __call__(
-        self, fun: Callable[..., tuple[V, X]], argnums: Nums, has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Callable[..., tuple[V, X]],
+        argnums: Nums,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Callable[..., tuple[tuple[Any, ...], X]]: ...
     @overload
     def __call__(
-        self, fun: Callable[..., Any], argnums: int | Nums, has_aux: bool = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Callable[..., Any],
+        argnums: int | Nums,
+        has_aux: bool = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Any: ...
     @overload
     def __call__(
-        self, fun: Callable[..., Any], argnums: int | Nums | None = ..., has_aux: bool = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: Names,
+        self,
+        fun: Callable[..., Any],
+        argnums: int | Nums | None = ...,
+        has_aux: bool = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: Names,
     ) -> Callable[..., Any]: ...
 
 
@@ -88,71 +172,155 @@ class ValueAndGrad(Protocol):
 
     @overload
     def __call__(
-        self, fun: First[T, P, V], argnums: Zero = ..., has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: First[T, P, V],
+        argnums: Zero = ...,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> First[T, P, tuple[V, T]]: ...
     @overload
     def __call__(
-        self, fun: Second[S, T, P, V], argnums: One, has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Second[S, T, P, V],
+        argnums: One,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Second[S, T, P, tuple[V, T]]: ...
     @overload
     def __call__(
-        self, fun: Third[R, S, T, P, V], argnums: Two, has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Third[R, S, T, P, V],
+        argnums: Two,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Third[R, S, T, P, tuple[V, T]]: ...
     @overload
     def __call__(
-        self, fun: Second[S, T, P, V], argnums: tuple[Zero, One], has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Second[S, T, P, V],
+        argnums: tuple[Zero, One],
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Second[S, T, P, tuple[V, tuple[S, T]]]: ...
     @overload
     def __call__(
-        self, fun: Third[R, S, T, P, V], argnums: tuple[Zero, One, Two], has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Third[R, S, T, P, V],
+        argnums: tuple[Zero, One, Two],
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Third[R, S, T, P, tuple[V, tuple[R, S, T]]]: ...
     @overload
     def __call__(
-        self, fun: First[T, P, tuple[V, X]], argnums: Zero = ..., *, has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., argnames: None = ...,
+        self,
+        fun: First[T, P, tuple[V, X]],
+        argnums: Zero = ...,
+        *,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        argnames: None = ...,
     ) -> First[T, P, tuple[tuple[V, X], T]]: ...
     @overload
     def __call__(
-        self, fun: Second[S, T, P, tuple[V, X]], argnums: One, has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Second[S, T, P, tuple[V, X]],
+        argnums: One,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Second[S, T, P, tuple[tuple[V, X], T]]: ...
     @overload
     def __call__(
-        self, fun: Third[R, S, T, P, tuple[V, X]], argnums: Two, has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Third[R, S, T, P, tuple[V, X]],
+        argnums: Two,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Third[R, S, T, P, tuple[tuple[V, X], T]]: ...
     @overload
     def __call__(
-        self, fun: Second[S, T, P, tuple[V, X]], argnums: tuple[Zero, One], has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Second[S, T, P, tuple[V, X]],
+        argnums: tuple[Zero, One],
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Second[S, T, P, tuple[tuple[V, X], tuple[S, T]]]: ...
     @overload
     def __call__(
-        self, fun: Third[R, S, T, P, tuple[V, X]], argnums: tuple[Zero, One, Two], has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Third[R, S, T, P, tuple[V, X]],
+        argnums: tuple[Zero, One, Two],
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Third[R, S, T, P, tuple[tuple[V, X], tuple[R, S, T]]]: ...
     @overload
     def __call__(
-        self, fun: Callable[..., V], argnums: Nums, has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Callable[..., V],
+        argnums: Nums,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Callable[..., tuple[V, tuple[Any, ...]]]: ...
     @overload
     def __call__(
-        self, fun: Callable[..., tuple[V, X]], argnums: Nums, has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Callable[..., tuple[V, X]],
+        argnums: Nums,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Callable[..., tuple[tuple[V, X], tuple[Any, ...]]]: ...
     @overload
     def __call__(
-        self, fun: Callable[..., Any], argnums: int | Nums, has_aux: bool = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: None = ...,
+        self,
+        fun: Callable[..., Any],
+        argnums: int | Nums,
+        has_aux: bool = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: None = ...,
     ) -> Any: ...
     @overload
     def __call__(
-        self, fun: Callable[..., Any], argnums: int | Nums | None = ..., has_aux: bool = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, argnames: Names,
+        self,
+        fun: Callable[..., Any],
+        argnums: int | Nums | None = ...,
+        has_aux: bool = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        argnames: Names,
     ) -> Callable[..., Any]: ...

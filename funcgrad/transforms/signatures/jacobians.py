@@ -16,16 +16,33 @@ class Jacobian(Protocol):
 
     @overload
     def __call__(
-        self, fun: First[T, P, O], argnums: int | Nums = ..., has_aux: No = ..., holomorphic: bool = ..., *, chunk_size: int | None = ...,
+        self,
+        fun: First[T, P, O],
+        argnums: int | Nums = ...,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        *,
+        chunk_size: int | None = ...,
     ) -> First[T, P, Any]: ...
     @overload
     def __call__(
-        self, fun: First[T, P, tuple[O, X]], argnums: int | Nums = ..., *, has_aux: Yes,
-        holomorphic: bool = ..., chunk_size: int | None = ...,
+        self,
+        fun: First[T, P, tuple[O, X]],
+        argnums: int | Nums = ...,
+        *,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        chunk_size: int | None = ...,
     ) -> First[T, P, tuple[Any, X]]: ...
     @overload
     def __call__(
-        self, fun: Callable[..., Any], argnums: int | Nums, has_aux: bool, holomorphic: bool = ..., *, chunk_size: int | None = ...,
+        self,
+        fun: Callable[..., Any],
+        argnums: int | Nums,
+        has_aux: bool,
+        holomorphic: bool = ...,
+        *,
+        chunk_size: int | None = ...,
     ) -> Callable[..., Any]: ...
 
 
@@ -34,16 +51,34 @@ class Jacrev(Protocol):
 
     @overload
     def __call__(
-        self, fun: First[T, P, O], argnums: int | Nums = ..., has_aux: No = ...,
-        holomorphic: bool = ..., allow_int: bool = ..., *, chunk_size: int | None = ...,
+        self,
+        fun: First[T, P, O],
+        argnums: int | Nums = ...,
+        has_aux: No = ...,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        chunk_size: int | None = ...,
     ) -> First[T, P, Any]: ...
     @overload
     def __call__(
-        self, fun: First[T, P, tuple[O, X]], argnums: int | Nums = ..., *, has_aux: Yes,
-        holomorphic: bool = ..., allow_int: bool = ..., chunk_size: int | None = ...,
+        self,
+        fun: First[T, P, tuple[O, X]],
+        argnums: int | Nums = ...,
+        *,
+        has_aux: Yes,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        chunk_size: int | None = ...,
     ) -> First[T, P, tuple[Any, X]]: ...
     @overload
     def __call__(
-        self, fun: Callable[..., Any], argnums: int | Nums, has_aux: bool,
-        holomorphic: bool = ..., allow_int: bool = ..., *, chunk_size: int | None = ...,
+        self,
+        fun: Callable[..., Any],
+        argnums: int | Nums,
+        has_aux: bool,
+        holomorphic: bool = ...,
+        allow_int: bool = ...,
+        *,
+        chunk_size: int | None = ...,
     ) -> Callable[..., Any]: ...

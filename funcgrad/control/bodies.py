@@ -1,0 +1,121 @@
+"""Bodies of loops and branches: users' functions as closed programs, or as they are where that is not possible.
+
+A body that looks at values, raises, or does something else each time has no program: it runs step by step, and stays right.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import errors, pytree
+from funcgrad.core import Label, Traced, Value, dtype_of, ground, shape_of
+from funcgrad.numpy.bridge import bare
+from funcgrad.program.program import Program, renumbered
+from funcgrad.tensor import Tensor, of_fresh
+from funcgrad.transforms import doors
+from funcgrad.transforms.arguments import NUMBERS, describe, kind_of
+from funcgrad.transforms.record import Recording, in_one_lane, record
+
+Function = Callable[[list[Any]], Any]
+
+
+def values_of(label: Label, what: str, leaves: Sequence[Any], treedef: pytree.TreeDef) -> list[Value]:
+    """The values of leaves that must be numbers."""
+    values = list(map(bare, leaves))
+    for leaf, x, path in zip(leaves, values, treedef.paths, strict=True):
+        if not kind_of(x) or kind_of(x) not in "biufc":
+            raise errors.InputError(str(label), f"{what}{path}", describe(leaf), "It must be a number or an array of numbers.")
+    return values
+
+
+def ground_of(values: Sequence[Value]) -> list[Value]:
+    return list(map(in_one_lane, values))
+
+
+def attempt(label: Label, fun: Function, examples: Sequence[Value]) -> Recording | None:
+    """The recording of a body; None where it has no program. What it raises, it raises again when it runs step by step."""
+    try:
+        recording = record(label, fun, examples)
+    except (errors.CarryError, errors.BranchError, errors.TreeMismatchError, errors.OutputError):
+        raise
+    except Exception:
+        return None
+    return recording if recording.is_straight else None
+
+
+def alike(a: Recording, b: Recording) -> bool:
+    """Whether two recordings are of the same computation: equal in their equations, and in what they met outside."""
+    return a.program == b.program and len(a.operands) == len(b.operands) and all(map(same, a.operands, b.operands))
+
+
+def same(x: Any, y: Any) -> bool:
+    """Whether two values from outside are one, or made alike."""
+    if x is y:
+        return True
+    if isinstance(x, Traced) or isinstance(y, Traced):
+        if not (isinstance(x, Traced) and isinstance(y, Traced) and x._main is y._main):
+            return False
+        x, y = ground(x), ground(y)
+    return bool(shape_of(x) == shape_of(y) and dtype_of(x) == dtype_of(y) and np.asarray(x).tobytes() == np.asarray(y).tobytes())
+
+
+def warn_of_change(label: Label, a: Recording, b: Recording) -> None:
+    """Say which line computes something else each time."""
+    pairs = zip(a.program.equations, b.program.equations, strict=False)
+    line = next((f" ({x.line})" for x, y in pairs if x != y), "")
+    text = f"{label}: the function computes something else at each step{line}, so it runs step by step."
+    warnings.warn(f"{text} Pass what changes as `xs`, or in the carry.", stacklevel=4)
+
+
+def keep_type(label: Label, what: str, path: str, before: Value, after: Value) -> None:
+    """A carry that changes its shape or dtype is an error."""
+    if shape_of(before) != shape_of(after) or dtype_of(before) != dtype_of(after):
+        raise errors.CarryError(str(label), f"{what}{path}", spelled(before), spelled(after))
+
+
+def spelled(x: Value) -> str:
+    """Dtype and shape, as in `float64[3]`."""
+    shape = shape_of(x)
+    return f"{dtype_of(x)}{list(shape) if shape else ''}"
+
+
+def grown(x: Value, after: Value) -> Value:
+    """A Python number among the first carry takes the dtype that the body makes of it, where NumPy would."""
+    dtype = dtype_of(after)
+    if type(x) in NUMBERS and np.result_type(x, dtype) == dtype:
+        return dtype.type(x)
+    return np.asarray(x)[()] if type(x) in NUMBERS else x
+
+
+def tensors_among(leaves: Sequence[Any]) -> bool:
+    return any(isinstance(x, Tensor) and not isinstance(x, Traced) for x in leaves)
+
+
+def given_back(values: Sequence[Value], tensors: bool) -> list[Any]:
+    """Results as users get them: frozen, and Tensors where Tensors came in."""
+    out: list[Any] = []
+    for x in values:
+        if isinstance(x, Traced):
+            out.append(x)
+            continue
+        if type(x) is np.ndarray:
+            x = doors.frozen(x if x.base is None else x.copy())
+        out.append(of_fresh(np.asarray(x)) if tensors else x)
+    return out
+
+
+def operands_first(recording: Recording) -> Program:
+    """The program with what it met outside before its other inputs."""
+    given, n = recording.program, len(recording.operands)
+    start = len(given.inputs) - n
+    return renumbered((*given.inputs[start:], *given.inputs[:start]), given.equations, given.outputs)
+
+
+def positive(label: Label, name: str, x: Any, what: str = "whole number") -> int:
+    if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or x < 1:
+        raise errors.ArgumentError(str(label), f"{name} must be a positive {what}, got {x!r}.")
+    return int(x)

@@ -243,6 +243,24 @@ class GuardError(FuncgradError, ValueError):
         )
 
 
+class NotDataError(FuncgradError, TypeError):
+    """A program that cannot be written as data."""
+
+    def __init__(self, function: str, what: str) -> None:
+        self.function, self.what = function, what
+        super().__init__(
+            f"program {function}: {what}, so it cannot be saved or pickled. Save what makes it, and record it again with `fg.trace`."
+        )
+
+
+class InvalidDataError(FuncgradError, ValueError):
+    """Bytes that are no program."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"load: {what}. Bytes that `Program.to_bytes` wrote are a program, and no others.")
+
+
 # ---- the tape
 
 

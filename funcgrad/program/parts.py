@@ -22,9 +22,13 @@ from funcgrad.pytree.compare import equal_static, hash_static
 ALONE: dict[str, Primitive] = {}
 """Operations that stand in programs alone, by name."""
 
+RECORDS: dict[str, type] = {}
+"""Our own classes whose instances may be params, by name: attrs classes, whose fields are data."""
+
 Shape = tuple[int, ...]
 DType = np.dtype[Any]
 T = TypeVar("T", bound=Primitive)
+C = TypeVar("C", bound=type)
 
 
 @attrs.frozen
@@ -91,6 +95,12 @@ def named(prim: Primitive) -> Any:
     return prim.name if known(prim.name) is prim else prim
 
 
+def exact(x: Any) -> Any:
+    """What a param is compared by: -0.0 is not 0.0, True is not 1, and nan is nan."""
+    kind = type(x)
+    return tuple(map(exact, x)) if kind is tuple else (kind, repr(x)) if kind in (float, complex, bool) else x
+
+
 def known(name: str) -> Primitive | None:
     """What a name means in a program; None where it means nothing."""
     return ALONE.get(name) or PRIMITIVES.get(name)
@@ -103,7 +113,7 @@ class Equation:
     primitive: Primitive = attrs.field(eq=named)
     inputs: tuple[Atom, ...]
     outputs: tuple[Var, ...]
-    params: tuple[tuple[str, Any], ...] = ()
+    params: tuple[tuple[str, Any], ...] = attrs.field(default=(), eq=exact)
     line: Line | None = attrs.field(default=None, eq=False)
 
     def __getitem__(self, name: str) -> Any:
@@ -165,6 +175,12 @@ def alone(prim: T) -> T:
     """Enters an operation that stands in programs alone."""
     ALONE[prim.name] = prim
     return prim
+
+
+def record(cls: C) -> C:
+    """Enters a class whose instances may be params."""
+    RECORDS[cls.__name__] = cls
+    return cls
 
 
 def sorted_params(params: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

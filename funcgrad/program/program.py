@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
 from funcgrad.core import Primitive, Traced
 from funcgrad.program.calls import call
 from funcgrad.program.codegen import compiled
+from funcgrad.program.graph import dot, mermaid, mimebundle, page
+from funcgrad.program.loading import read
 from funcgrad.program.parts import (
     FILL,
     GUARD,
@@ -32,11 +34,12 @@ from funcgrad.program.parts import (
     spec_like,
     variables,
 )
+from funcgrad.program.saving import to_bytes
 from funcgrad.program.show import counted, text, title
 
 __all__ = [
     "FILL", "GUARD", "KINDS", "Atom", "Builder", "DType", "Equation", "Leaf", "Line", "Literal", "Miss", "Program", "Shape", "Signature",
-    "Static", "Var", "letters", "literal", "renumbered", "sorted_params", "spec_like", "variables", "without_dead_code",
+    "Static", "Var", "letters", "literal", "load", "renumbered", "sorted_params", "spec_like", "variables", "without_dead_code",
 ]  # fmt: skip
 
 
@@ -90,6 +93,11 @@ class Program:
         """
         return call(self, args, kwargs)
 
+    @property
+    def __name__(self) -> str:
+        """That of the function."""
+        return self.signature.name if self.signature else "program"
+
     # ---- as text
 
     def text(self, lines: bool = False) -> str:
@@ -110,9 +118,80 @@ class Program:
     def __str__(self) -> str:
         return text(self)
 
+    # ---- as drawings
+
+    def mermaid(self) -> str:
+        """The program as a flowchart in the language of [Mermaid](https://mermaid.js.org), which GitHub and notebooks draw.
+
+        >>> from funcgrad import trace
+        >>> print(trace(lambda x: x * 2)(1.0).mermaid())
+        flowchart TD
+            i0(["x float64[]"])
+            e0["multiply(·, 2.0:float64)"]
+            o0(["output float64[]"])
+            i0 -->|"float64[]"| e0
+            e0 -->|"float64[]"| o0
+        <BLANKLINE>
+        """
+        return mermaid(self)
+
+    def dot(self) -> str:
+        """The same in the language of [Graphviz](https://graphviz.org): `dot -Tsvg` draws it.
+
+        >>> from funcgrad import trace
+        >>> print(trace(lambda x: x * 2)(1.0).dot())
+        digraph {
+            compound=true
+            i0 [shape=oval, label="x float64[]"]
+            e0 [shape=box, label="multiply(·, 2.0:float64)"]
+            o0 [shape=oval, label="output float64[]"]
+            i0 -> e0 [label="float64[]"]
+            e0 -> o0 [label="float64[]"]
+        }
+        <BLANKLINE>
+        """
+        return dot(self)
+
+    def _repr_html_(self) -> str:
+        return page(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        return mimebundle(self)
+
+    # ---- as data
+
+    def to_bytes(self) -> bytes:
+        """The program as data, captured arrays included: `fg.program.load` makes it again. There is no code in it, but JSON.
+
+        Raises:
+            NotDataError: something in it is no data, such as a function among the arguments.
+
+        >>> from funcgrad import program, trace
+        >>> saved = trace(lambda x: x * 2)(1.0).to_bytes()
+        >>> program.load(saved)(3.0)
+        6.0
+        """
+        return to_bytes(self)
+
+    def __reduce__(self) -> Any:
+        return load, (self.to_bytes(),)
+
     def __repr__(self) -> str:
         return f"<{title(self)}: {counted(self)}>"
 
+
+def load(data: bytes) -> Program:
+    """The program that `to_bytes` wrote. Bytes from a stranger are safe to load: nothing in them is run, and what is no program is refused.
+
+    To call it runs NumPy, for as long and with as much memory as the program says.
+
+    Raises:
+        InvalidDataError: the bytes are no program.
+    """
+    return cast(Program, read(data, Program))
+
+
+load.__module__ = "funcgrad.program"  # where pickles look for it
 
 # ---- making programs
 

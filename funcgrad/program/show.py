@@ -32,15 +32,17 @@ def counted(program: Program) -> str:
 
 def body(program: Program, lines: bool) -> Iterator[str]:
     given = len(program.inputs) - len(program.captures)
-    words = program.signature.words if program.signature else ("",) * given
-    for v, word in zip(program.inputs[:given], words, strict=True):
-        yield f"input  {v}  {plain(word)}".rstrip()
+    if program.signature:
+        for v, word in zip(program.inputs[:given], program.signature.words, strict=True):
+            yield f"input  {v}  {plain(word)}"
+    elif given:
+        yield f"input  {', '.join(map(str, program.inputs[:given]))}"
     for v in program.inputs[given:]:
         yield f"input  {v}  captured"
     for e in program.equations:
         yield statement(e) + (f"  # {plain(str(e.line))}" if lines and e.line else "")
         for name, held in programs(e):
-            yield f"{INDENT}{name}"
+            yield f"{INDENT}{plain(name)}"
             for line in body(held, lines):
                 yield 2 * INDENT + line
     yield "output " + ", ".join(map(operand, program.outputs)) if program.outputs else "output nothing"
@@ -49,25 +51,31 @@ def body(program: Program, lines: bool) -> Iterator[str]:
 def statement(e: Equation) -> str:
     """`c:float64[3] = add(a, b)`; a guard says what was seen."""
     if e.primitive is GUARD:
-        return f"guard {question(e)}"
+        return f"guard {question(e, operand(e.inputs[0]))}"
     made = ", ".join(map(str, e.outputs))
     return f"{made} = {plain(e.primitive.name)}({', '.join([*map(operand, e.inputs), *params(e)])})"
 
 
-def question(e: Equation) -> str:
+def question(e: Equation, of: str) -> str:
     """What a guard asks and what the answer was: `bool(a) is True`."""
-    return f"{plain(e['kind'])}({', '.join(map(operand, e.inputs))}) is {plain(repr(e['answer']))}"
+    return f"{plain(e['kind'])}({of}) is {plain(repr(e['answer']))}"
 
 
 def params(e: Equation) -> list[str]:
     """The params that are no programs."""
-    held = dict(programs(e))
+    held = {name.partition("[")[0] for name, _ in programs(e)}
     return [f"{plain(name)}={plain(shown(value))}" for name, value in e.params if name not in held]
 
 
 def programs(e: Equation) -> list[tuple[str, Any]]:
     """The programs that an equation holds."""
-    return [(name, value) for name, value in e.params if hasattr(value, "equations")]
+    found = []
+    for name, value in e.params:
+        if hasattr(value, "equations"):
+            found.append((name, value))
+        elif type(value) is tuple and value and all(hasattr(x, "equations") for x in value):
+            found += [(f"{name}[{k}]", x) for k, x in enumerate(value)]
+    return found
 
 
 def operand(x: Atom) -> str:

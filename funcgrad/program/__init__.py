@@ -1,6 +1,6 @@
 """Programs as data: variables, equations, outputs."""
 
-from funcgrad.program.parts import Equation, Literal, Var
-from funcgrad.program.program import Program, load
+from funcgrad.program.loading import load
+from funcgrad.program.program import Equation, Literal, Program, Var
 
 __all__ = ["Equation", "Literal", "Program", "Var", "load"]

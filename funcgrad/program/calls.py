@@ -6,55 +6,86 @@ Where nothing is traced the generated code runs, and else the equations, one by 
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.borrow import frozen
 from funcgrad.core import Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import stacked
-from funcgrad.program.codegen import Missed
+from funcgrad.program.codegen import Missed, compiled
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.parts import Equation, Leaf, Miss, Signature, Static, Var
+from funcgrad.program.parts import Equation, Leaf, Miss, Static, Var
+from funcgrad.program.program import Program
 from funcgrad.pytree.compare import difference
 from funcgrad.tensor import Tensor, of_fresh
 from funcgrad.tensor.leaves import describe, kind_of
 
-if TYPE_CHECKING:
-    from funcgrad.program.program import Program
-
 _ndarray = np.ndarray
 
 
-def call(program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    signature = program.signature
-    if signature is None:
-        raise errors.ArgumentTypeError("program", "one that stands within another has no arguments of its own. Call the outer one.")
-    leaves, in_def = pytree.flatten((args, kwargs))
-    if in_def != signature.in_def:
-        _differ(signature, in_def)
-    values = []
-    inputs = iter(program.inputs)
-    for k, (leaf, known) in enumerate(zip(leaves, signature.ins, strict=True)):
-        if type(known) is not Static:
-            x = entered(leaf)
-            v = next(inputs)
+_IN_ARGS = re.compile(r"\[0\]\[(\d+)\](.*)", re.DOTALL)
+_IN_KWARGS = re.compile(r"\[1\]\['([^']*)'\](.*)", re.DOTALL)
+
+
+@attrs.frozen
+class Signature:
+    """How a program is called: the name of its function, the trees that it takes (args, kwargs) and gives, and their leaves."""
+
+    name: str
+    arguments: tuple[str, ...]
+    """What the function calls its positional arguments."""
+    in_def: pytree.TreeDef
+    out_def: pytree.TreeDef
+    ins: tuple[Leaf, ...]
+    outs: tuple[Leaf, ...]
+
+    def word(self, path: str) -> str:
+        """A path in (args, kwargs) as the user would say it: `params['steps']`."""
+        found = _IN_ARGS.fullmatch(path)
+        if found:
+            k = int(found[1])
+            return (self.arguments[k] if k < len(self.arguments) else f"argument {k}") + found[2]
+        found = _IN_KWARGS.fullmatch(path)
+        if found:
+            return found[1] + found[2]
+        return {"[0]": "the positional arguments", "[1]": "the keyword arguments"}.get(path, path)
+
+    @functools.cached_property
+    def words(self) -> tuple[str, ...]:
+        """The leaves that are numbers, in the user's words: one for each input that was not captured."""
+        return tuple([self.word(path) for path, leaf in zip(self.in_def.paths, self.ins, strict=True) if type(leaf) is not Static])
+
+    def call(self, program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function gives, as `program` says."""
+        leaves, in_def = pytree.flatten((args, kwargs))
+        if in_def != self.in_def:
+            _differ(self, in_def)
+        values = []
+        inputs = iter(program.inputs)
+        for k, (leaf, known) in enumerate(zip(leaves, self.ins, strict=True)):
+            if type(known) is not Static:
+                x = entered(leaf)
+                v = next(inputs)
+                if not fits(x, v):
+                    _unfit(self, k, describe(leaf), like(v))
+                values.append(x)
+            elif known != Static(leaf):
+                _unfit(self, k, repr(leaf), repr(known.value))
+        for x, v in zip(program.captures, inputs, strict=True):
             if not fits(x, v):
-                _unfit(signature, k, describe(leaf), like(v))
+                raise errors.ProgramArgumentError(self.name, f"a captured array is now {describe(x)}", f"it was {like(v)}")
             values.append(x)
-        elif known != Static(leaf):
-            _unfit(signature, k, repr(leaf), repr(known.value))
-    for x, v in zip(program.captures, inputs, strict=True):
-        if not fits(x, v):
-            raise errors.ProgramArgumentError(signature.name, f"a captured array is now {describe(x)}", f"it was {like(v)}")
-        values.append(x)
-    outs = outputs(program, signature, values)
-    tensors = any(type(leaf) is Tensor for leaf in leaves)
-    given = set(map(id, values))
-    made = iter([left(y, tensors, id(y) in given) for y in outs])
-    return signature.out_def.unflatten([known.value if type(known) is Static else typed(next(made), known) for known in signature.outs])
+        outs = outputs(program, self, values)
+        tensors = any(type(leaf) is Tensor for leaf in leaves)
+        given = set(map(id, values))
+        made = iter([left(y, tensors, id(y) in given) for y in outs])
+        return self.out_def.unflatten([known.value if type(known) is Static else typed(next(made), known) for known in self.outs])
 
 
 # ---- in
@@ -100,7 +131,7 @@ def outputs(program: Program, signature: Signature, values: Sequence[Value]) -> 
     try:
         if not any(isinstance(x, Traced) for x in values):
             try:
-                return program.run(*values)
+                return compiled(program.closed)(*values)
             except Missed:
                 pass  # the equations tell which value it was
         return evaluate(program.closed, values, at.append)
@@ -124,5 +155,9 @@ def left(y: Value, tensors: bool, given: bool) -> Any:
 
 
 def typed(y: Any, known: Leaf) -> Any:
-    """A Python number where the function gave one."""
-    return known(y) if isinstance(known, type) and not isinstance(y, Tensor) else y
+    """A Python number where the function gave one; what has no axes is a scalar, as it is in NumPy."""
+    if isinstance(y, Tensor):
+        return y
+    if known is None:
+        return y[()] if type(y) is _ndarray and not y.shape else y
+    return known(y)  # type: ignore[operator]

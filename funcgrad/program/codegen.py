@@ -9,18 +9,21 @@ import functools
 import itertools
 import linecache
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from funcgrad.ops.kinds import Structured
-from funcgrad.program.parts import FILL, GUARD, Atom, Equation, Literal, Var, letters, variables
-
-if TYPE_CHECKING:
-    from funcgrad.program.program import Program
+from funcgrad.program.merging import Buffer, Item, Statement, inputs_of, outputs_of, statements
+from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
+from funcgrad.program.tidy import without_repeats
+from funcgrad.program.vocabulary import bound
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
+TUPLES = frozenset("nonzero split unpile unstack".split())
+"""What gives a tuple even of one."""
+
 UNARY = {"negative": "-"}
 """What is quicker as an operator: NumPy's scalars have short ways for these, and the same values."""
 
@@ -70,26 +73,46 @@ class Source:
         return self.names[x.number]
 
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:
-        """The equations, one line each."""
+        """The equations, one line each, or fewer."""
+        stay = {v.number for v in kept}
+        lines = statements(equations, stay)
         last: dict[int, int] = {}
-        for k, e in enumerate(equations):
-            last.update((v.number, k) for v in variables(e.inputs))
-        ours = {v.number for e in equations for v in e.outputs} - {v.number for v in kept}
-        for k, e in enumerate(equations):
-            if e.primitive is GUARD:
-                self.add(
-                    f"if {e['kind'].replace('index', 'int')}({self.atom(e.inputs[0], True)}) != {self.constant(e['answer'])}: raise miss"
-                )
-                self.space.setdefault("miss", Missed(e))
-                continue
-            text = self.expression(e)
-            made = self.named(e.outputs)
-            several = type(e.primitive) is Structured or len(made) != 1
-            self.add(f"{', '.join(made)}{',' if several and len(made) == 1 else ''} = {text}" if made else text)
-            dead = {v.number: v for v in variables(e.inputs) if last[v.number] == k and v.number in ours}
+        for k, s in enumerate(lines):
+            last.update((v.number, k) for v in variables(inputs_of(s)))
+        ours = {v.number for s in lines for v in outputs_of(s)} - stay
+        for k, s in enumerate(lines):
+            self.statement(s)
+            dead = {v.number: v for v in variables(inputs_of(s)) if last[v.number] == k and v.number in ours}
             large = [self.names[i] for i, v in dead.items() if _size(v) >= LARGE]
             if large:
                 self.add(f"del {', '.join(large)}")
+
+    def statement(self, s: Statement) -> None:
+        if isinstance(s, Item):
+            text = f"{self.atom(s.source.inputs[0])}[{index_text(s.source, s.dropped)}]"
+            self.add(f"{self.named([s.output])[0]} = {text}")
+        elif isinstance(s, Buffer):
+            self.buffer(s)
+        elif s.primitive is GUARD:
+            self.add(f"if {s['kind'].replace('index', 'int')}({self.atom(s.inputs[0], True)}) != {self.constant(s['answer'])}: raise miss")
+            self.space.setdefault("miss", Missed(s))
+        else:
+            text = self.expression(s)
+            made = self.named(s.outputs)
+            several = type(s.primitive) is Structured or s.primitive.name in TUPLES or len(made) != 1
+            self.add(f"{', '.join(made)}{',' if several and len(made) == 1 else ''} = {text}" if made else text)
+
+    def buffer(self, s: Buffer) -> None:
+        v = s.output
+        if s.base is None:
+            text = f"{self.constant(np.zeros, 'f')}({v.shape}, {self.constant(v.dtype)})"
+        else:
+            text = f"{self.atom(s.base)} + {self.constant(np.zeros((), v.dtype))}"  # -0.0 + 0.0 is 0.0, as in the sum
+        operands = [self.atom(x, True) for _, x, _ in s.parts]
+        name = self.named([v])[0]
+        self.add(f"{name} = {text}")
+        for (e, _, dropped), x in zip(s.parts, operands, strict=True):
+            self.add(f"{name}[{index_text(e, dropped)}] += {x}")
 
     def expression(self, e: Equation) -> str:
         name = e.primitive.name
@@ -103,7 +126,10 @@ class Source:
             return self.constant(FILL.impl(*[x.value for x in e.inputs if isinstance(x, Literal)], **dict(e.params)))
         write = WRITERS.get(name)
         text = write(self, e, args) if write is not None else None
-        return text if text is not None else self.call(e.primitive.impl, [self.atom(x, True) for x in e.inputs], e.params)
+        if text is None:
+            prim, given, params = bound(e, [self.atom(x, True) for x in e.inputs])
+            text = self.call(prim.impl, given, params.items())
+        return text
 
     def call(self, function: Callable[..., Any], args: Sequence[str], params: Iterable[tuple[str, Any]] = ()) -> str:
         named = [f"{key}={self.value(value)}" for key, value in params]
@@ -155,38 +181,77 @@ def _astype(to: Source, e: Equation, args: list[str]) -> str:
     return f"{args[0]}.astype({to.constant(dtype)})" if x.shape else f"{to.constant(dtype.type)}({args[0]})"
 
 
-def _getitem(to: Source, e: Equation, args: list[str]) -> str | None:
-    text = _index(e["index"]) if len(args) == 1 else None
-    return None if text is None else f"{args[0]}[{text}]"
-
-
-def _index(index: Any) -> str | None:
+def index_text(e: Equation, dropped: Shape = ()) -> str:
+    """The index of a `slice` or `pad`, one position along the axes that are `dropped`."""
+    whole = e.inputs[0].shape if e.primitive.name == "slice" else e["shape"]
     parts = []
-    for i in index if type(index) is tuple else (index,):
-        if type(i) is int:
-            parts.append(str(i))
-        elif type(i) is slice and all(type(b) in (int, type(None)) for b in (i.start, i.stop, i.step)):
-            bounds = ["" if b is None else str(b) for b in (i.start, i.stop)]
-            parts.append(":".join(bounds) + ("" if i.step in (None, 1) else f":{i.step}"))
-        elif i is Ellipsis:
-            parts.append("...")
-        elif i is None:
-            parts.append("None")
+    for axis, (start, stop, step, n) in enumerate(zip(e["starts"], e["stops"], e["steps"], whole, strict=True)):
+        if axis in dropped:
+            parts.append(str(start))
+        elif (start, stop, step) == (0, n, 1):
+            parts.append(":")
         else:
-            return None
-    return ", ".join(parts) + ("," if len(parts) == 1 and type(index) is tuple else "") if parts else None
+            parts.append(f"{start or ''}:{stop if stop != n else ''}" + (f":{step}" if step != 1 else ""))
+    while len(parts) > 1 and parts[-1] == ":":
+        parts.pop()
+    return ", ".join(parts)
+
+
+def _slice(to: Source, e: Equation, args: list[str]) -> str:
+    return f"{args[0]}[{index_text(e)}]"
+
+
+def _take(to: Source, e: Equation, args: list[str]) -> str:
+    return f"{args[0]}[{':, ' * e['axis']}{args[1]}]"
 
 
 def _sum(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{to.constant(np.add.reduce, 'f')}({args[0]}, {e['axis']!r})"
+    return f"{to.constant(np.add.reduce, 'f')}({args[0]}, {e['axis']})"
 
 
 def _reshape(to: Source, e: Equation, args: list[str]) -> str | None:
-    return f"{args[0]}.reshape({e['shape']!r})" if e.inputs[0].shape else None
+    if not e.inputs[0].shape:
+        return f"{to.constant(_pack(1, e.outputs[0].dtype), 'f')}({args[0]})" if e["shape"] == (1,) else None
+    return f"{args[0]}.reshape({e['shape']})" if e["shape"] else f"{args[0]}[{', '.join(['0'] * len(e.inputs[0].shape))}]"
+
+
+def _pad(to: Source, e: Equation, args: list[str]) -> str:
+    return to.call(_padding(e["shape"], e.outputs[0].dtype, index_text(e)), args)
+
+
+@functools.lru_cache(256)
+def _padding(shape: Shape, dtype: np.dtype[Any], index: str) -> Callable[..., Any]:
+    """A function that puts an array among zeros."""
+    space = {"zeros": np.zeros, "dtype": dtype}
+    exec(f"def padded(x):\n    out = zeros({shape}, dtype)\n    out[{index}] = x\n    return out", space)
+    made: Callable[..., Any] = space["padded"]  # type: ignore[assignment]
+    return made
+
+
+def _split(to: Source, e: Equation, args: list[str]) -> str:
+    start, parts = 0, []
+    for size in e["sizes"]:
+        parts.append(f"{args[0]}[{':, ' * e['axis']}{start}:{start + size}], ")
+        start += size
+    return f"({''.join(parts)})"
+
+
+def _unstack(to: Source, e: Equation, args: list[str]) -> str:
+    parts = [f"{args[0]}[{':, ' * e['axis']}{k}], " for k in range(len(e.outputs))]
+    return f"({''.join(parts)})"
+
+
+def _concatenate(to: Source, e: Equation, args: list[str]) -> str:
+    return f"{to.constant(np.concatenate, 'f')}(({', '.join(args)},), {e['axis']})"
+
+
+def _dot(to: Source, e: Equation, args: list[str]) -> str | None:
+    function = {"dot": np.dot, "matmul": np.matmul}.get(e["call"])
+    return None if function is None else f"{to.constant(function, 'f')}({args[0]}, {args[1]})"
 
 
 def _transpose(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{args[0]}.T" if e["axes"] == (-1, -2) else f"{args[0]}.transpose({e['axes']!r})"
+    return f"{args[0]}.T" if e["axes"] == (1, 0) else f"{args[0]}.transpose({e['axes']})"
 
 
 def _stack(to: Source, e: Equation, args: list[str]) -> str | None:
@@ -216,7 +281,8 @@ def _ufunc(to: Source, e: Equation, args: list[str]) -> str | None:
 
 
 for _name, _writer in {
-    "astype": _astype, "getitem": _getitem, "sum": _sum, "reshape": _reshape, "transpose": _transpose, "stack": _stack,
+    "astype": _astype, "slice": _slice, "take": _take, "sum": _sum, "reshape": _reshape, "transpose": _transpose, "stack": _stack,
+    "pad": _pad, "split": _split, "unstack": _unstack, "concatenate": _concatenate, "dot": _dot,
 }.items():  # fmt: skip
     WRITERS[_name] = _writer
 
@@ -227,6 +293,7 @@ for _name, _writer in {
 @functools.lru_cache(1024)
 def compiled(program: Program) -> Callable[..., tuple[Any, ...]]:
     """The program as a function of ground values: it takes its inputs and gives a tuple of its outputs."""
+    program = without_repeats(program)
     to = Source()
     given = to.named(program.inputs)
     to.write(program.equations, variables(program.outputs))

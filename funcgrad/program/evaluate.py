@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from funcgrad.core import Value, bind
 from funcgrad.ops.kinds import Elementwise
 from funcgrad.program.parts import GUARD, Equation, Literal
+from funcgrad.program.program import Program
 from funcgrad.program.vocabulary import bound
-
-if TYPE_CHECKING:
-    from funcgrad.program.program import Program
 
 
 def evaluate(program: Program, values: Sequence[Value], visit: Callable[[Equation], Any] | None = None) -> list[Value]:

@@ -10,9 +10,10 @@ from funcgrad.ops import indexing
 from funcgrad.ops.canonical import has_form
 from funcgrad.ops.elementwise import add, maximum, minimum
 from funcgrad.ops.shaping import reshape, stack
+from funcgrad.program.program import Shape
 from funcgrad.program.reading import check, is_one_vector, nonzero, plan
 from funcgrad.program.shapes import flat
-from funcgrad.program.vocabulary import IOTA, UPDATE, Shape
+from funcgrad.program.vocabulary import IOTA, UPDATE
 
 Params = dict[str, Any]
 

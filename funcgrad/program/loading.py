@@ -6,25 +6,30 @@ Operations and records are looked up in our own tables; words in params are word
 from __future__ import annotations
 
 import base64
+import copyreg
 import json
-import keyword
 import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.program.parts import GUARD, KINDS, RECORDS, Atom, Equation, Leaf, Line, Literal, Signature, Static, Var, known
+from funcgrad.program.calls import Signature
+from funcgrad.program.parts import GUARD, KINDS, RECORDS, Atom, Equation, Leaf, Line, Literal, Static, Var, known
+from funcgrad.program.program import Program
 from funcgrad.program.saving import DTYPES, FACTORIES, FORMAT, PYTHON, VERSION
 
-Make = Callable[..., Any]
 
+def load(data: bytes) -> Program:
+    """The program that `to_bytes` wrote. Bytes from a stranger are safe to load: nothing in them is run, and what is no program is refused.
 
-def read(data: bytes, make: Make) -> Any:
-    """The program in these bytes, made by `make(inputs, equations, outputs, captures, signature)`."""
+    To call it runs NumPy, for as long and with as much memory as the program says.
+
+    Raises:
+        InvalidDataError: the bytes are no program.
+    """
     try:
         text = json.loads(data)
     except (ValueError, TypeError, RecursionError):
@@ -34,7 +39,7 @@ def read(data: bytes, make: Make) -> Any:
     if text.get("version") != VERSION:
         refuse(f"version {text.get('version')!r} of the format is not known here, but {VERSION}")
     try:
-        return Reader(make).program(text["program"])
+        return program(text["program"])
     except (KeyError, IndexError, AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
         if isinstance(error, errors.InvalidDataError):
             raise
@@ -50,101 +55,103 @@ def a(kind: type, x: Any) -> Any:
     return x if type(x) is kind else refuse(f"expected {kind.__name__}, got {str(x)[:40]!r}")
 
 
-@attrs.frozen
-class Reader:
-    make: Make
-
-    def program(self, d: Any) -> Any:
-        inputs = tuple([variable(k, x) for k, x in enumerate(a(list, d["inputs"]))])
-        made = list(inputs)
-        equations = tuple([self.equation(e, made) for e in a(list, d["equations"])])
-        outputs = tuple([atom(x, made) for x in a(list, d["outputs"])])
-        captures = tuple([array(*x) for x in a(list, d["captures"])])
-        given = len(inputs) - len(captures)
-        for x, v in zip(captures, inputs[given:] if given >= 0 else (), strict=True):
-            if x.dtype != v.dtype or x.shape != v.shape:
-                refuse(f"a captured array does not fit {v}")
-        signature = None if d["signature"] is None else self.signature(d["signature"], given, len(outputs))
-        return self.make(inputs, equations, outputs, captures, signature)
-
-    def equation(self, d: Any, made: list[Var]) -> Equation:
-        prim = known(a(str, d["op"]))
-        if prim is None:
-            refuse(f"no operation is named {d['op'][:40]!r}")
-        args = tuple([atom(x, made) for x in a(list, d["in"])])
-        params = tuple(sorted([(word(k), self.param(x)) for k, x in a(dict, d.get("params", {})).items()]))
-        outs = tuple([variable(len(made) + k, x) for k, x in enumerate(a(list, d["out"]))])
-        made += outs
-        line = d.get("line")
-        if prim is GUARD:
-            check_guard(args, dict(params), outs)
-        return Equation(prim, args, outs, params, None if line is None else Line(a(str, line[0]), a(int, line[1]), a(str, line[2])))
-
-    def param(self, x: Any) -> Any:
-        if type(x) is str:
-            return word(x)
-        if type(x) is dict and x.keys() == {"tuple"}:
-            return tuple(map(self.param, a(list, x["tuple"])))
-        if type(x) is dict and x.keys() & {"list", "bytes"}:
-            refuse("a param has no parts that can change")
-        return self.value(x)
-
-    def value(self, x: Any) -> Any:
-        """What `saving` made of a param or a static leaf."""
-        if x is None or type(x) in (bool, int, str):
-            return x
-        (name, body), *more = a(dict, x).items()
-        if name == "record" and [k for k, _ in more] == ["fields"]:
-            fields = {k: self.param(v) for k, v in a(dict, x["fields"]).items()}
-            return RECORDS[a(str, body)](**fields)
-        if more or name not in VALUES:
-            refuse(f"nothing is written as {name[:40]!r}")
-        return VALUES[name](self, body)
-
-    def signature(self, d: Any, given: int, outputs: int) -> Signature:
-        in_def, out_def = (pytree.structure(self.tree(d[k])) for k in ("in", "out"))
-        ins, outs = (tuple(map(self.leaf, a(list, d[k]))) for k in ("ins", "outs"))
-        for leaves, treedef, count in ((ins, in_def, given), (outs, out_def, outputs)):
-            if len(leaves) != treedef.num_leaves or len([x for x in leaves if type(x) is not Static]) != count:
-                refuse("the trees do not fit the inputs and outputs")
-        args, kwargs = in_def.unflatten(in_def.num_leaves * [0])
-        if type(args) is not tuple or type(kwargs) is not dict or not all(type(k) is str for k in kwargs):
-            refuse("the arguments are no call")
-        return Signature(a(str, d["name"]), tuple([a(str, x) for x in a(list, d["arguments"])]), in_def, out_def, ins, outs)
-
-    def leaf(self, x: Any) -> Leaf:
-        return None if x is None else PYTHON[x] if type(x) is str else Static(self.value(a(dict, x)["static"]))
-
-    def tree(self, x: Any) -> Any:
-        """A tree whose leaves are 0."""
-        if x is None or x == "*":
-            return None if x is None else 0
-        name, body = next(iter(a(dict, x).items()))
-        if name in ("list", "tuple"):
-            return {"list": list, "tuple": tuple}[name](map(self.tree, a(list, body)))
-        items = {self.value(k): self.tree(v) for k, v in a(list, body)}
-        if len(items) < len(body):
-            refuse("a dict has a key twice")
-        if name == "defaultdict":
-            return defaultdict(FACTORIES[x["makes"]], items)
-        return {"dict": dict, "OrderedDict": OrderedDict}[name](items)
+def program(d: Any) -> Program:
+    inputs = tuple([variable(k, x) for k, x in enumerate(a(list, d["inputs"]))])
+    made = list(inputs)
+    equations = tuple([equation(e, made) for e in a(list, d["equations"])])
+    outputs = tuple([atom(x, made) for x in a(list, d["outputs"])])
+    captures = tuple([array(*x) for x in a(list, d["captures"])])
+    given = len(inputs) - len(captures)
+    for x, v in zip(captures, inputs[given:] if given >= 0 else (), strict=True):
+        if x.dtype != v.dtype or x.shape != v.shape:
+            refuse(f"a captured array does not fit {v}")
+    found = None if d["signature"] is None else signature(d["signature"], given, len(outputs))
+    return Program(inputs, equations, outputs, captures, found)
 
 
-VALUES: dict[str, Callable[[Reader, Any], Any]] = {
-    "float": lambda to, x: float(a(str, x)),
-    "complex": lambda to, x: complex(*[float(a(str, part)) for part in a(list, x)]),
-    "bytes": lambda to, x: base64.b64decode(a(str, x), validate=True),
-    "tuple": lambda to, x: tuple(map(to.value, a(list, x))),
-    "list": lambda to, x: list(map(to.value, a(list, x))),
-    "dtype": lambda to, x: DTYPES[x],
-    "number": lambda to, x: number(x),
-    "program": lambda to, x: to.program(x),
+def equation(d: Any, made: list[Var]) -> Equation:
+    prim = known(a(str, d["op"]))
+    if prim is None:
+        refuse(f"no operation is named {d['op'][:40]!r}")
+    args = tuple([atom(x, made) for x in a(list, d["in"])])
+    params = tuple(sorted([(word(k), param(x)) for k, x in a(dict, d.get("params", {})).items()]))
+    outs = tuple([variable(len(made) + k, x) for k, x in enumerate(a(list, d["out"]))])
+    made += outs
+    line = d.get("line")
+    if prim is GUARD:
+        check_guard(args, dict(params), outs)
+    return Equation(prim, args, outs, params, None if line is None else Line(a(str, line[0]), a(int, line[1]), a(str, line[2])))
+
+
+def param(x: Any) -> Any:
+    if type(x) is str:
+        return word(x)
+    if type(x) is dict and x.keys() == {"tuple"}:
+        return tuple(map(param, a(list, x["tuple"])))
+    if type(x) is dict and x.keys() & {"list", "bytes"}:
+        refuse("a param has no parts that can change")
+    return value(x)
+
+
+def value(x: Any) -> Any:
+    """What `saving` made of a param or a static leaf."""
+    if x is None or type(x) in (bool, int, str):
+        return x
+    (name, body), *more = a(dict, x).items()
+    if name == "record" and [k for k, _ in more] == ["fields"]:
+        fields = {k: param(v) for k, v in a(dict, x["fields"]).items()}
+        return RECORDS[a(str, body)](**fields)
+    if more or name not in VALUES:
+        refuse(f"nothing is written as {name[:40]!r}")
+    return VALUES[name](body)
+
+
+def signature(d: Any, given: int, outputs: int) -> Signature:
+    in_def, out_def = (pytree.structure(tree(d[k])) for k in ("in", "out"))
+    ins, outs = (tuple(map(leaf, a(list, d[k]))) for k in ("ins", "outs"))
+    for leaves, treedef, count in ((ins, in_def, given), (outs, out_def, outputs)):
+        if len(leaves) != treedef.num_leaves or len([x for x in leaves if type(x) is not Static]) != count:
+            refuse("the trees do not fit the inputs and outputs")
+    args, kwargs = in_def.unflatten(in_def.num_leaves * [0])
+    if type(args) is not tuple or type(kwargs) is not dict or not all(type(k) is str for k in kwargs):
+        refuse("the arguments are no call")
+    return Signature(a(str, d["name"]), tuple([a(str, x) for x in a(list, d["arguments"])]), in_def, out_def, ins, outs)
+
+
+def leaf(x: Any) -> Leaf:
+    return None if x is None else PYTHON[x] if type(x) is str else Static(value(a(dict, x)["static"]))
+
+
+def tree(x: Any) -> Any:
+    """A tree whose leaves are 0."""
+    if x is None or x == "*":
+        return None if x is None else 0
+    name, body = next(iter(a(dict, x).items()))
+    if name in ("list", "tuple"):
+        return {"list": list, "tuple": tuple}[name](map(tree, a(list, body)))
+    items = {value(k): tree(v) for k, v in a(list, body)}
+    if len(items) < len(body):
+        refuse("a dict has a key twice")
+    if name == "defaultdict":
+        return defaultdict(FACTORIES[x["makes"]], items)
+    return {"dict": dict, "OrderedDict": OrderedDict}[name](items)
+
+
+VALUES: dict[str, Callable[[Any], Any]] = {
+    "float": lambda x: float(a(str, x)),
+    "complex": lambda x: complex(*[float(a(str, part)) for part in a(list, x)]),
+    "bytes": lambda x: base64.b64decode(a(str, x), validate=True),
+    "tuple": lambda x: tuple(map(value, a(list, x))),
+    "list": lambda x: list(map(value, a(list, x))),
+    "dtype": lambda x: DTYPES[x],
+    "number": lambda x: number(x),
+    "program": lambda x: program(x),
 }
 
 
 def word(x: Any) -> str:
     """One word of letters, which can stand in generated code without being any."""
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", a(str, x)) or keyword.iskeyword(x):
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", a(str, x)):
         refuse(f"{x[:40]!r} is no word")
     return str(x)
 
@@ -191,3 +198,7 @@ def array(dtype: Any, shape: Any, packed: Any) -> np.ndarray[Any, Any]:
     made = np.frombuffer(data, kind.newbyteorder("<")).reshape(sizes(shape)).astype(kind, copy=False)
     made.flags.writeable = False
     return made
+
+
+load.__module__ = "funcgrad.program"  # where pickles look for it
+copyreg.pickle(Program, lambda p: (load, (p.to_bytes(),)))

@@ -6,15 +6,12 @@ the same in the same order are equal, whoever recorded them, and a program's has
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import attrs
 import numpy as np
 
-from funcgrad import pytree
 from funcgrad.core import Primitive, dtype_of, shape_of
 from funcgrad.ops.kinds import PRIMITIVES, Constant
 from funcgrad.pytree.compare import equal_static, hash_static
@@ -62,8 +59,10 @@ class Literal:
         return hash(self._bits)
 
     @property
-    def _bits(self) -> tuple[str, bytes]:
-        return self.value.dtype.str, self.value.tobytes()
+    def _bits(self) -> tuple[str, Any]:
+        if self.dtype.char in "gG":  # beside their bits these have some that mean nothing
+            return self.dtype.str, repr(self.value)
+        return self.dtype.str, self.value.tobytes()
 
     def __str__(self) -> str:
         return f"{self.value}:{self.dtype}"
@@ -136,39 +135,6 @@ class Static:
 
 Leaf = Static | type | None
 """A leaf of a tree: what is no number; the class of a Python number; or None for what has a dtype of its own."""
-
-
-@attrs.frozen
-class Signature:
-    """How a program is called: the name of its function, the trees that it takes (args, kwargs) and gives, and their leaves."""
-
-    name: str
-    arguments: tuple[str, ...]
-    """What the function calls its positional arguments."""
-    in_def: pytree.TreeDef
-    out_def: pytree.TreeDef
-    ins: tuple[Leaf, ...]
-    outs: tuple[Leaf, ...]
-
-    def word(self, path: str) -> str:
-        """A path in (args, kwargs) as the user would say it: `params['steps']`."""
-        found = _IN_ARGS.fullmatch(path)
-        if found:
-            k = int(found[1])
-            return (self.arguments[k] if k < len(self.arguments) else f"argument {k}") + found[2]
-        found = _IN_KWARGS.fullmatch(path)
-        if found:
-            return found[1] + found[2]
-        return {"[0]": "the positional arguments", "[1]": "the keyword arguments"}.get(path, path)
-
-    @functools.cached_property
-    def words(self) -> tuple[str, ...]:
-        """The leaves that are numbers, in the user's words: one for each input that was not captured."""
-        return tuple([self.word(path) for path, leaf in zip(self.in_def.paths, self.ins, strict=True) if type(leaf) is not Static])
-
-
-_IN_ARGS = re.compile(r"\[0\]\[(\d+)\](.*)", re.DOTALL)
-_IN_KWARGS = re.compile(r"\[1\]\['([^']*)'\](.*)", re.DOTALL)
 
 
 def alone(prim: T) -> T:

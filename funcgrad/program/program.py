@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from funcgrad import errors
 from funcgrad.core import Primitive, Traced
-from funcgrad.program.calls import call
-from funcgrad.program.codegen import compiled
 from funcgrad.program.graph import dot, mermaid, mimebundle, page
-from funcgrad.program.loading import read
 from funcgrad.program.parts import (
     FILL,
     GUARD,
@@ -25,7 +23,6 @@ from funcgrad.program.parts import (
     Literal,
     Miss,
     Shape,
-    Signature,
     Static,
     Var,
     letters,
@@ -37,9 +34,12 @@ from funcgrad.program.parts import (
 from funcgrad.program.saving import to_bytes
 from funcgrad.program.show import counted, text, title
 
+if TYPE_CHECKING:
+    from funcgrad.program.calls import Signature
+
 __all__ = [
-    "FILL", "GUARD", "KINDS", "Atom", "Builder", "DType", "Equation", "Leaf", "Line", "Literal", "Miss", "Program", "Shape", "Signature",
-    "Static", "Var", "letters", "literal", "load", "renumbered", "sorted_params", "spec_like", "variables", "without_dead_code",
+    "FILL", "GUARD", "KINDS", "Atom", "Builder", "DType", "Equation", "Leaf", "Line", "Literal", "Miss", "Program", "Shape",
+    "Static", "Var", "letters", "literal", "renumbered", "sorted_params", "spec_like", "variables", "without_dead_code",
 ]  # fmt: skip
 
 
@@ -79,11 +79,6 @@ class Program:
         """The equations alone: captured values are inputs as the others are."""
         return Program(self.inputs, self.equations, self.outputs) if self.captures or self.signature else self
 
-    @functools.cached_property
-    def run(self) -> Callable[..., tuple[Any, ...]]:
-        """Its generated code: a function of ground values of all `inputs`, which gives a tuple."""
-        return compiled(self.closed)
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives for these arguments.
 
@@ -91,7 +86,9 @@ class Program:
             ProgramArgumentError: an argument has another structure, shape or dtype than the one that was recorded, by its path.
             GuardError: the function would take another path.
         """
-        return call(self, args, kwargs)
+        if self.signature is None:
+            raise errors.ArgumentTypeError("program", "one that stands within another has no arguments of its own. Call the outer one.")
+        return self.signature.call(self, args, kwargs)
 
     @property
     def __name__(self) -> str:
@@ -173,25 +170,9 @@ class Program:
         """
         return to_bytes(self)
 
-    def __reduce__(self) -> Any:
-        return load, (self.to_bytes(),)
-
     def __repr__(self) -> str:
         return f"<{title(self)}: {counted(self)}>"
 
-
-def load(data: bytes) -> Program:
-    """The program that `to_bytes` wrote. Bytes from a stranger are safe to load: nothing in them is run, and what is no program is refused.
-
-    To call it runs NumPy, for as long and with as much memory as the program says.
-
-    Raises:
-        InvalidDataError: the bytes are no program.
-    """
-    return cast(Program, read(data, Program))
-
-
-load.__module__ = "funcgrad.program"  # where pickles look for it
 
 # ---- making programs
 

@@ -19,7 +19,8 @@ from funcgrad.ops.canonical import wrapped
 from funcgrad.ops.cumulative import reverse
 from funcgrad.ops.indexing import Slot
 from funcgrad.ops.shaping import reshape, transpose
-from funcgrad.program.vocabulary import PAD, SCATTER_ADD, SLICE, TAKE, Shape
+from funcgrad.program.program import Shape
+from funcgrad.program.vocabulary import PAD, SCATTER_ADD, SLICE, TAKE
 
 
 @attrs.frozen

@@ -17,14 +17,15 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Traced
-from funcgrad.program.parts import RECORDS, Atom, Equation, Leaf, Line, Literal, Signature, Static, Var, known
+from funcgrad.program.parts import RECORDS, Atom, Equation, Leaf, Line, Literal, Static, Var, known
 
 if TYPE_CHECKING:
+    from funcgrad.program.calls import Signature
     from funcgrad.program.program import Program
 
 FORMAT, VERSION = "funcgrad program", 1
 DTYPES = {np.dtype(c).name: np.dtype(c) for c in "?bBhHiIqQlLefdgFDG"}
-PYTHON: dict[str, type] = {t.__name__: t for t in (bool, int, float, complex, np.ndarray, np.generic)}
+PYTHON: dict[str, type] = {t.__name__: t for t in (bool, int, float, complex)}
 FACTORIES: dict[str, Any] = {"None": None} | {t.__name__: t for t in (bool, int, float, complex, str, bytes, tuple, list, dict, set)}
 """What a defaultdict may make."""
 DICTS = {dict: "dict", OrderedDict: "OrderedDict", defaultdict: "defaultdict"}

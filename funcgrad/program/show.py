@@ -19,7 +19,7 @@ def text(program: Program, lines: bool = False) -> str:
 
 
 def title(program: Program) -> str:
-    return f"program {program.signature.name}" if program.signature else "program"
+    return f"program {plain(program.signature.name)}" if program.signature else "program"
 
 
 def counted(program: Program) -> str:

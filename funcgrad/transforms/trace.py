@@ -12,8 +12,8 @@ import numpy as np
 from funcgrad import errors, pytree
 from funcgrad.core import Label, dtype_of
 from funcgrad.numpy.bridge import bare
-from funcgrad.program.calls import entered
-from funcgrad.program.program import Leaf, Program, Signature, Static
+from funcgrad.program.calls import Signature, entered
+from funcgrad.program.program import Leaf, Program, Static
 from funcgrad.transforms.arguments import NUMBERS, describe, dress, kind_of, label_of
 from funcgrad.transforms.record import in_one_lane, record
 

@@ -112,10 +112,10 @@ def test_captures_are_compared_by_content() -> None:
 )
 def test_arrays_of_no_numbers(x: Any) -> None:
     """Arrays of strings or objects are refused by their path; whether two are the same cannot be told."""
+
+    def f(p: Any) -> None: ...
+
     with pytest.raises(errors.InputError, match=r"trace\(f\): p\['k'\] is "):
-
-        def f(p: Any) -> None: ...
-
         fg.trace(f)({"k": x})
 
 

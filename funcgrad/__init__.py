@@ -14,7 +14,7 @@ from funcgrad.program import Program
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
 from funcgrad.transforms.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
-from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from funcgrad.transforms.custom import custom_jvp, custom_vjp, custom_vmap
 from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.external import external
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
@@ -40,6 +40,7 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "custom_vmap",
     "external",
     "fori_loop",
     "grad",

@@ -217,6 +217,14 @@ class BatchAxisError(FuncgradError, ValueError):
 # ---- programs
 
 
+class InvalidProgramError(FuncgradError, ValueError):
+    """A program breaks a rule that all programs keep."""
+
+    def __init__(self, equation: str, wrong: str) -> None:
+        self.equation, self.wrong = equation, wrong
+        super().__init__(f"check: {equation}: {wrong}.")
+
+
 class ProgramArgumentError(FuncgradError, TypeError):
     """A program was called with other arguments than it was recorded for."""
 
@@ -333,14 +341,14 @@ class RuleResultError(FuncgradError, TypeError):
 
 
 class ClosedOverTracerError(LeakedTracerError):
-    """A custom rule is silent about a traced value that is not an argument."""
+    """A function with custom rules uses a traced value that is neither an argument nor found in what it closes over."""
 
     def __init__(self, function: str, transformation: str, place: str) -> None:
         self.transformation, self.function, self.place = transformation, function, place
         Exception.__init__(
             self,
-            f"{function} uses a traced value of {transformation} ({place}) that is not one of its arguments, so its custom rule "
-            f"says nothing of the derivative. Pass it to {function} as an argument.",
+            f"{function} uses a traced value of {transformation} ({place}) that is neither one of its arguments nor found in what it "
+            f"closes over, so it would be lost. Pass it to {function} as an argument.",
         )
 
 

@@ -346,51 +346,6 @@ def test_closing_over_an_older_value() -> None:
     assert fg.grad(outer)(3.0, vjp_rule) == 6.0
 
 
-def test_a_vjp_rule_that_closes_over_its_own_transformation() -> None:
-    """It says nothing of that value: an error by name, never a silent zero."""
-
-    def outer(x, y):
-        f = fg.custom_vjp(lambda x: x * y)
-        f.defvjp(lambda x: (x * y, None), lambda _, ct: (ct * y,))
-        return f(x)
-
-    with pytest.raises(errors.ClosedOverTracerError) as caught:
-        fg.grad(outer, (0, 1))(2.0, 3.0)
-    assert str(caught.value).startswith("<lambda> uses a traced value of grad(outer) (test_custom.py:")
-    assert str(caught.value).endswith("Pass it to <lambda> as an argument.")
-
-    def in_bwd(x, y):
-        f = fg.custom_vjp(lambda x: x * 1.0)
-        f.defvjp(lambda x: (x * 1.0, None), lambda _, ct: (ct * y,))
-        return f(x)
-
-    with pytest.raises(errors.ClosedOverTracerError):
-        fg.grad(in_bwd, (0, 1))(2.0, 3.0)
-
-
-def test_a_jvp_rule_that_closes_over_its_own_transformation() -> None:
-    """The same, whether the output or the tangent alone uses it, and also for a younger transformation."""
-
-    def in_both(x, y):
-        f = fg.custom_jvp(lambda x: x * y)
-        f.defjvp(lambda p, t: (p[0] * y, t[0] * y))
-        return f(x)
-
-    def in_tangent(x, y):
-        f = fg.custom_jvp(lambda x: 1.0 * x)
-        f.defjvps(lambda t, out, x: t * y)
-        return f(x)
-
-    for f in (in_both, in_tangent):
-        for wrapped in (f, lambda x, y, f=f: fg.checkpoint(lambda x: f(x, y))(x)):
-            with pytest.raises(errors.ClosedOverTracerError):
-                fg.grad(wrapped, (0, 1))(2.0, 3.0)
-            with pytest.raises(errors.ClosedOverTracerError):
-                fg.jvp(wrapped, (2.0, 3.0), (1.0, 1.0))
-    with pytest.raises(errors.ClosedOverTracerError):
-        fg.grad(lambda x: fg.grad(lambda y: in_both(x, y))(3.0))(2.0)
-
-
 def test_where_no_argument_is_traced() -> None:
     """The function runs as it is, and what it closes over is differentiated as in any function."""
     assert fg.grad(lambda y: _scaled(y)(2.0))(3.0) == 2.0

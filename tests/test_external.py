@@ -109,3 +109,22 @@ def test_lane_by_lane() -> None:
     np.testing.assert_allclose(slopes, 3 * np.exp(x) + 1, rtol=1e-8)
     total = fg.grad(lambda x: np.sum(fg.vmap(f, in_axes=(0, None))(x, 3)["y"]))(x)
     np.testing.assert_allclose(total, 3 * np.exp(x) + 1, rtol=1e-8)
+
+
+def test_closing_over_a_lane() -> None:
+    """A black box may close over lanes, which it sees one at a time as well."""
+
+    def exact(x, y):
+        return fg.external(lambda x: math.sin(x) * float(y), jvp=lambda p, t: 7 * np.cos(p[0]) * t[0] * y)(x)
+
+    def rough(x, y):
+        return fg.external(lambda x: math.sin(x) * float(y), derivative="central")(x)
+
+    y = np.array([1.0, 2.0, 2.0])
+    np.testing.assert_allclose(fg.vmap(exact)(X, y), np.sin(X) * y)
+    np.testing.assert_allclose(fg.vmap(lambda y: exact(0.3, y))(y), np.sin(0.3) * y)
+    np.testing.assert_allclose(fg.vmap(lambda x: fg.vmap(lambda y: exact(x, y))(y))(X), np.outer(np.sin(X), y))
+    np.testing.assert_allclose(fg.vmap(lambda y: fg.vmap(lambda x: exact(x, y))(X))(y), np.outer(y, np.sin(X)))
+    for f, slope, tol in ((exact, 7 * np.cos(X) * y, 1e-12), (rough, np.cos(X) * y, 1e-8)):
+        np.testing.assert_allclose(fg.vmap(fg.grad(f))(X, y), slope, rtol=tol)
+        np.testing.assert_allclose(fg.grad(lambda x, f=f: np.sum(fg.vmap(f)(x, y)))(X), slope, rtol=tol)

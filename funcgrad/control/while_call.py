@@ -18,7 +18,7 @@ from funcgrad.control.layout import Mask, arranged, in_all, moved, places, tange
 from funcgrad.control.reverse import Reverse
 from funcgrad.control.scan_call import ScanCall
 from funcgrad.control.schedules import EVERYTHING, Schedule
-from funcgrad.core import Value, shape_of
+from funcgrad.core import Traced, Value, shape_of
 from funcgrad.ops import reductions
 from funcgrad.ops.elementwise import logical_and, where
 from funcgrad.ops.kinds import Structured
@@ -29,9 +29,11 @@ from funcgrad.program.parts import alone
 from funcgrad.program.program import Program
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply
+from funcgrad.transforms.checkpoint import Recomputed
 from funcgrad.transforms.derive import Derived, Run, batched, depends, derived, pushed
 from funcgrad.transforms.forward import Forward
 from funcgrad.transforms.linearize import Linearize
+from funcgrad.transforms.record import RecordTracer
 from funcgrad.transforms.walk import Node
 
 
@@ -46,6 +48,8 @@ class WhileCall(Call):
     counts: bool = False
     keeps: Schedule = EVERYTHING
     """What reverse mode remembers."""
+    selects: bool = False
+    """Whether the body hands its carry on, unchanged, where `cond` does not hold: in lanes that are finished."""
 
     @property
     def key(self) -> Any:
@@ -53,7 +57,7 @@ class WhileCall(Call):
 
     @property
     def equation(self) -> tuple[Structured, dict[str, Any]]:
-        return WHILE, {k: getattr(self, k) for k in ("cond", "body", "cond_consts", "body_consts", "counts", "keeps")}
+        return WHILE, {k: getattr(self, k) for k in ("cond", "body", "cond_consts", "body_consts", "counts", "keeps", "selects")}
 
     @property
     def first(self) -> int:
@@ -108,6 +112,12 @@ class WhileCall(Call):
         return results, [by_place[ahead[i]] if i in ahead else None for i in shown], pytree.structure(results)
 
     def grow(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> Outputs:
+        if has_below(RecordTracer, values):
+            # How many steps there are, no program may know: its pull runs the loop once more.
+            return Recomputed(self.name, Whole(self), m.label).grow(m, values, parents)
+        if not self.selects and has_below(BatchTracer, values):
+            a = self.cond_consts
+            return selecting(self).grow(m, [*values[:a], *values], [*[None] * a, *parents])
         mask = self.settled([p is not None for p in parents])
         wanted = (*mask[self.body_consts :], *depends(self.body, mask)[self.carry :])
         values = m.kept(values, parents)
@@ -134,6 +144,44 @@ class WhileCall(Call):
             m.trace(moved(y, 1, 0) if k >= rows else y) if yes else y for k, (y, yes) in enumerate(zip(found, lanes.outs, strict=True))
         ]
         return results, pytree.structure(results)
+
+
+@attrs.frozen
+class Whole:
+    """The loop as a function of its operands."""
+
+    call: WhileCall
+
+    def __call__(self, values: Sequence[Value]) -> list[Value]:
+        return apply(self.call, values)[0]
+
+
+def has_below(kind: type, values: Sequence[Value]) -> bool:
+    """Whether a value stands on a tracer of this kind."""
+    for x in values:
+        while isinstance(x, Traced):
+            if isinstance(x, kind):
+                return True
+            x = x._value
+    return False
+
+
+@functools.lru_cache(512)
+def selecting(call: WhileCall) -> WhileCall:
+    """The loop whose body also asks: it takes what the condition takes before its own constants.
+
+    Backwards, a lane goes through as many steps as the lane with the most; those that it did not take change nothing.
+    """
+    a, n = call.cond_consts, call.carry
+
+    def fun(run: Run, inputs: list[Any]) -> Any:
+        carry = inputs[len(inputs) - n :]
+        new = run(call.body, inputs[a:])
+        going = run(call.cond, [*inputs[:a], *carry])[0]
+        return [*[where(going, y, x) for x, y in zip(carry, new, strict=False)], *new[n:]]
+
+    body = derived(fun, [*call.cond.inputs[:a], *call.body.inputs])
+    return attrs.evolve(call, body=body.program, body_consts=a + call.body_consts, selects=True)
 
 
 def _column(rows: list[Any], v: Any) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.program.calls import Signature
+from funcgrad.program.check import check
 from funcgrad.program.parts import GUARD, KINDS, RECORDS, Atom, Equation, Leaf, Line, Literal, Static, Var, known
 from funcgrad.program.program import Program
 from funcgrad.program.saving import DTYPES, FACTORIES, FORMAT, PYTHON, VERSION
@@ -39,7 +40,9 @@ def load(data: bytes) -> Program:
     if text.get("version") != VERSION:
         refuse(f"version {text.get('version')!r} of the format is not known here, but {VERSION}")
     try:
-        return program(text["program"])
+        return check(program(text["program"]))
+    except errors.InvalidProgramError as error:
+        raise errors.InvalidDataError(str(error).removesuffix(".")) from error
     except (KeyError, IndexError, AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
         if isinstance(error, errors.InvalidDataError):
             raise

@@ -28,8 +28,8 @@ def _edges(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> An
 
 LOWER: dict[str, Callable[..., Any]] = {
     # nothing moves
-    "reshape": shapes.unless_same("shape"),
-    "broadcast_to": shapes.unless_same("shape"),
+    "reshape": shapes.reshaped,
+    "broadcast_to": shapes.broadcast_to,
     "transpose": shapes.transpose,
     "astype": shapes.astype,
     "sum": shapes.sum,

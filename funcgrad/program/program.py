@@ -43,7 +43,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _contents(captures: tuple[Any, ...]) -> tuple[Any, ...]:
+def contents(captures: tuple[Any, ...]) -> tuple[Any, ...]:
     """What tells captured values apart: their bits; a tracer is itself alone."""
     return tuple([id(x) if isinstance(x, Traced) else (x.dtype.str, x.shape, x.tobytes()) for x in captures])
 
@@ -66,7 +66,7 @@ class Program:
     inputs: tuple[Var, ...]
     equations: tuple[Equation, ...]
     outputs: tuple[Atom, ...]
-    captures: tuple[Any, ...] = attrs.field(default=(), eq=_contents, hash=False)
+    captures: tuple[Any, ...] = attrs.field(default=(), eq=contents, hash=False)
     signature: Signature | None = attrs.field(default=None, hash=False)
 
     @property

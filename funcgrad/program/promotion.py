@@ -15,6 +15,8 @@ DType = np.dtype[Any]
 
 PYTHON_NUMBERS: set[type] = {float, int, complex, bool}
 
+OF_THE_RESULT = frozenset(("dot", "update"))
+
 OF_THE_LAST = frozenset("share fshare quotient".split())
 """Constants of operands that have the dtype of the last one, the result that they are asked about."""
 
@@ -27,6 +29,8 @@ def typed(prim: Primitive, values: Sequence[Value], out: Any) -> Sequence[DType 
     if type(prim) is Elementwise and prim.keeps_dtype:
         return [_truth(prim) if rule is None else whole for rule, v in zip(prim.rules, values, strict=True)]
     if type(prim) in (Bilinear, Semilinear) or (type(prim) is Linear and prim.operands is None):
+        return [whole] * len(values)
+    if prim.name in OF_THE_RESULT:
         return [whole] * len(values)
     if prim.name in OF_THE_LAST:
         return [dtype_of(values[-1])] * len(values)
@@ -59,8 +63,10 @@ def _weak(v: Value, values: Sequence[Value]) -> DType | None:
 
 def loop(ufunc: np.ufunc, operands: tuple[Any, ...], out: DType) -> tuple[DType, ...]:
     """The dtypes of the operands in the loop that NumPy chooses. Python's own `int ** -int` and `int / int` are of floats."""
+    if PYTHON_NUMBERS.issuperset(operands):
+        operands = tuple(map(np.dtype, operands))
     found = _loop(ufunc, operands)
-    if out.kind == "f" and PYTHON_NUMBERS.issuperset(operands) and all(d.kind == "i" for d in found):
+    if out.kind == "f" and ufunc is np.power and all(d.kind == "i" for d in found):
         return (out,) * len(found)
     return found
 

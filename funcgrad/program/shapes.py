@@ -14,12 +14,18 @@ from funcgrad.ops.shaping import concatenate, reshape, split, stack, unstack
 from funcgrad.program.vocabulary import PAD, SLICE
 
 Params = dict[str, Any]
-Shape = tuple[int, ...]
 
 
-def unless_same(name: str) -> Any:
-    """A rule of a primitive that changes nothing where `name` gives the shape that the operand has."""
-    return lambda prim, args, params: args[0] if params[name] == shape_of(args[0]) else NotImplemented
+def broadcast_to(prim: Primitive, args: Sequence[Value], params: Params) -> Value:
+    return args[0] if params["shape"] == shape_of(args[0]) else NotImplemented
+
+
+def reshaped(prim: Primitive, args: Sequence[Value], params: Params) -> Value:
+    """Where a size is -1, it is the one that is left."""
+    x, shape = args[0], params["shape"]
+    if -1 in shape:
+        return prim(x, shape=np.shape(prim.impl(x._value, shape=shape)))
+    return x if shape == shape_of(x) else NotImplemented
 
 
 def transpose(prim: Primitive, args: Sequence[Value], params: Params) -> Value:

@@ -62,9 +62,9 @@ def question(e: Equation, of: str) -> str:
 
 
 def params(e: Equation) -> list[str]:
-    """The params that are no programs."""
+    """The params that are no programs; what is False is left out."""
     held = {name.partition("[")[0] for name, _ in programs(e)}
-    return [f"{plain(name)}={plain(shown(value))}" for name, value in e.params if name not in held]
+    return [f"{plain(name)}={plain(shown(value))}" for name, value in e.params if name not in held and value is not False]
 
 
 def programs(e: Equation) -> list[tuple[str, Any]]:

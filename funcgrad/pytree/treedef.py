@@ -28,6 +28,8 @@ class TreeDef:
         children: the treedefs of the children, in the order of their leaves.
     """
 
+    __pytree__ = False
+
     _kind: Kind
     _keys: Sequence[Any]
     _order: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""`check_rule`: whether a function's custom rules are linear, agree with each other, and with differences."""
+"""`check_rule`: whether a function's custom rules are linear, agree with each other, with differences, and with single calls."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from funcgrad.testing.check_grads import RTOL
 from funcgrad.testing.differences import STEPS, richardson
 from funcgrad.testing.flat import Leaves, copied, flat, leaves_of, retyped, widened
 from funcgrad.transforms.arguments import label_of
+from funcgrad.transforms.custom import Custom
 from funcgrad.transforms.maps import jvp, vjp
+from funcgrad.transforms.vmap import vmap
 
 Map = Callable[[list[Any]], list[Any]]
 
 
 def check_rule(f: Callable[..., Any], args: Sequence[Any], differences: bool = True, rtol: float | None = None) -> None:
     """Check the custom rules of `f` at `args`: values, linearity, one mode against the other, and against differences.
+
+    A batch rule is compared with single calls, at arguments up to a quarter smaller: all of them batched, and each float alone.
 
     Args:
         f: made by `custom_jvp`, `custom_vjp` or `external`; its arguments and outputs are pytrees.
@@ -42,6 +46,8 @@ def check_rule(f: Callable[..., Any], args: Sequence[Any], differences: bool = T
     if not given.places or not out.places:
         raise errors.ArgumentTypeError(str(label), "no argument or no output is a float, so there is nothing to check.")
     check = _Check(label.function, given, out, flat(f, given, out.places))
+    if isinstance(f, Custom) and f.has_batch:
+        check.batches()
     push, pull = check.forward(), check.reverse()
     t, ct = check.random(given, 1), check.random(out, 2)
     if push is not None:
@@ -73,6 +79,22 @@ class _Check:
             if wrong.any():
                 k = int(np.argmax(wrong))
                 raise errors.RuleError(self.name, what, (a.flat[k].item(), b.flat[k].item()))
+
+    def batches(self) -> None:
+        """The batch rule, which decides where nothing but lanes is traced, against the stack of single calls."""
+        sizes = np.array([1.0, 0.875, 0.75])
+        lanes = [[retyped(widened(x).astype(np.asarray(x).dtype) * np.asarray(x).dtype.type(s), x) for x in self.x] for s in sizes]
+        every = range(len(self.x))
+        for which in [set(every), *[{k} for k in every if len(self.x) > 1]]:
+            single = zip(*[self.call(*[lane[k] if k in which else self.x[k] for k in every]) for lane in lanes], strict=True)
+            stacks = [np.stack([np.asarray(lane[k]) for lane in lanes]) if k in which else self.x[k] for k in every]
+            found = vmap(lambda *x: tuple(self.call(*x)), tuple([0 if k in which else None for k in every]))(*stacks)
+            for y, lanes_of_y in zip(found, single, strict=True):
+                stack = np.stack([np.asarray(a) for a in lanes_of_y])
+                if np.shape(y) != stack.shape:
+                    what = "the batch rule gives shape {} in each lane, a single call {}"
+                    raise errors.RuleError(self.name, what, (list(np.shape(y)[1:]), list(stack.shape[1:])))
+                self.same("the batch rule gives {}, a single call {}", [y], [stack], self.tol)
 
     def forward(self) -> Map | None:
         """The jvp rule, as a map of tangents; None where there is only a vjp rule."""

@@ -6,7 +6,8 @@ flat operands and gives flat outputs with their treedef, which may depend on val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -67,15 +68,38 @@ class Call:
         """
         raise NotImplementedError
 
+    def closed_over(self) -> Sequence[Traced]:
+        """The values of open interpreters that it uses beside its operands."""
+        return ()
+
+    def closed_over_of(self, m: Interpreter) -> list[Any]:
+        return [x for x in self.closed_over() if x._main is m]
+
+    @property
+    def has_batch(self) -> bool:
+        """Whether it brings a way of its own to compute all lanes: `batched`."""
+        return False
+
+    def batched(self, size: int, mapped: list[bool], values: list[Value]) -> tuple[list[Value], list[bool], pytree.TreeDef]:
+        """Outputs of all lanes, and which of them have a batch axis; no derivative is below."""
+        raise NotImplementedError
+
     def many(self, m: Batch, operands: Sequence[Value]) -> Outputs:
         """The call of tracers of `m`.
 
-        Where nothing but lanes is below, it is the function itself; else it keeps its derivative, which is below.
+        Where nothing but lanes is below, it is the function itself, or its batch rule, which knows the lanes of operands alone.
+        Else it keeps its derivative, which is below.
         """
-        if all(isinstance(x, BatchTracer) and x._is_plain() for x in operands if isinstance(x, Traced)):
+        plain = all(isinstance(x, BatchTracer) and x._is_plain() for x in operands if isinstance(x, Traced))
+        if plain and (not self.has_batch or self.closed_over_of(m)):
             return self.run(operands)
         mapped = [type(x) is BatchTracer and x._main is m for x in operands]
         values = [m.value_of(x) if yes else x for x, yes in zip(operands, mapped, strict=True)]
+        if plain:
+            with sealed(m, self.name):
+                outs, marks, treedef = self.batched(m.size, mapped, values)
+            check_floor(self.name, m, outs)
+            return [m.trace(y) if yes else y for y, yes in zip(outs, marks, strict=True)], treedef
         outs, treedef = apply(self.in_lanes(m, mapped), values)
         return [m.trace(y) if kind_of(y) else y for y in outs], treedef
 
@@ -87,10 +111,14 @@ def newest(values: Sequence[Value]) -> Interpreter | None:
 
 
 def apply(call: Call, operands: Sequence[Value]) -> Outputs:
-    """The call, as the newest interpreter among its operands' means it."""
-    top = newest(operands)
-    if top is None:
+    """The call, as the newest interpreter means it among those of its operands and of what it closes over.
+
+    Where no operand is traced, it is the function itself, which is differentiated as any other.
+    """
+    if newest(operands) is None:
         return call.run(operands)
+    top = newest([*operands, *call.closed_over()])
+    assert top is not None
     if top.closed:
         top.new()  # raises
     for cls in type(top).__mro__:
@@ -132,6 +160,23 @@ def check_floor(name: str, m: Interpreter, values: Sequence[Value]) -> None:
             if x._main.closed:
                 raise errors.LeakedTracerError(str(its), its.function, its.place, "ended")
             raise errors.ClosedOverTracerError(name, str(its), its.place)
+
+
+@contextlib.contextmanager
+def sealed(m: Interpreter, name: str) -> Iterator[None]:
+    """While a rule runs on what is below `m`, nothing computes with a tracer of `m`: the rule of `name` closes over it."""
+    if m.closed:
+        yield
+        return
+
+    def closed_over() -> Any:
+        raise errors.ClosedOverTracerError(name, str(m.label), m.label.place)
+
+    before, m.new, m.closed = m.new, closed_over, True
+    try:
+        yield
+    finally:
+        m.new, m.closed = before, False
 
 
 # ---- between values and what users see

@@ -14,6 +14,8 @@ from funcgrad.core import Label, Traced, Value, bind, shape_of, spec_of, tick
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops.kinds import Linear
 from funcgrad.ops.shaping import dense
+from funcgrad.program.evaluate import evaluate
+from funcgrad.program.program import Program, contents
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.batch import Batch
@@ -23,8 +25,9 @@ from funcgrad.transforms.forward import Forward, ForwardTracer
 from funcgrad.transforms.lanes import Lanes, rows_of
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import ids_of, pull_part, zero
+from funcgrad.transforms.record import record
 from funcgrad.transforms.replay import Policy, Record, RecordTracer, lowest
-from funcgrad.transforms.rules import is_moving
+from funcgrad.transforms.rule_results import is_moving
 from funcgrad.transforms.walk import Cotangents, Node, accumulate, two
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,6 +47,17 @@ class Recomputed(Call):
     first: list[list[Value]] = attrs.field(factory=list)
     """The results that are known from the run that was written down; given out once, and not kept."""
 
+    @property
+    def key(self) -> Any:
+        """Functions that are data can be compared."""
+        return (self.name, self.function) if attrs.has(type(self.function)) and self.function == self.function else None
+
+    def recorded(self, values: Sequence[Value]) -> Recomputed:
+        if attrs.has(type(self.function)):
+            return self
+        recording = record(self.label, self.function, values)
+        return attrs.evolve(self, function=Evaluated(recording.program, recording.operands)) if recording.is_straight else self
+
     def run(self, values: Sequence[Value]) -> Outputs:
         outs = self.first.pop() if self.first else self.function(values)
         return outs, pytree.structure(outs)
@@ -51,7 +65,7 @@ class Recomputed(Call):
     def push(self, m: Forward, values: list[Value], tangents: list[Value | None]) -> tuple[list[Value], list[Value | None], pytree.TreeDef]:
         self.first.clear()
         moving = [k for k, t in enumerate(tangents) if t is not None]
-        pushed = Recomputed(self.name, functools.partial(_pushed, self, moving, len(values)), self.label)
+        pushed = Recomputed(self.name, Pushed(self, tuple(moving), len(values)), self.label)
         outs, _ = apply(pushed, [*values, *[tangents[k] for k in moving]])
         check_floor(self.name, m, outs)
         n = len(outs) // 2
@@ -68,20 +82,50 @@ class Recomputed(Call):
         known = [[lowest(rows_of(m, y)) for y in outs] for outs in self.first]
         self.first.clear()
         lanes = Lanes(m, self.name)
-        return Recomputed(self.name, lambda values: lanes.run(self.function, values, mapped), self.label, known)
+        return Recomputed(self.name, Spread(lanes, self.function, mapped), self.label, known)
 
 
-def _pushed(call: Recomputed, moving: list[int], n: int, values: Sequence[Value]) -> list[Value]:
+@attrs.frozen
+class Evaluated:
+    """A function that is a program, with the arrays that it met outside."""
+
+    program: Program
+    operands: tuple[Any, ...] = attrs.field(eq=contents, hash=False)
+
+    def __call__(self, values: Sequence[Value]) -> list[Value]:
+        return evaluate(self.program, [*values, *self.operands])
+
+
+@attrs.frozen(eq=False)
+class Spread:
+    """A function in all lanes."""
+
+    lanes: Lanes
+    function: Function
+    mapped: list[bool]
+
+    def __call__(self, values: Sequence[Value]) -> list[Value]:
+        return self.lanes.run(self.function, values, self.mapped)  # type: ignore[no-any-return]
+
+
+@attrs.frozen
+class Pushed:
     """Results and their tangents; the tangents of the operands at `moving` come last."""
-    m = Forward(call.label)
-    inputs = list(values[:n])
-    for k, t in zip(moving, values[n:], strict=True):
-        inputs[k] = m.trace(inputs[k], t)
-    made = call.function(inputs)
-    m.close()
-    mine = [type(y) is ForwardTracer and y._main is m for y in made]
-    outs = [y._value if my else y for y, my in zip(made, mine, strict=True)]
-    return outs + [y._tangent if my else zero(y) for y, my in zip(made, mine, strict=True)]
+
+    call: Recomputed = attrs.field(eq=lambda call: call.key or id(call), hash=False)
+    moving: tuple[int, ...]
+    n: int
+
+    def __call__(self, values: Sequence[Value]) -> list[Value]:
+        m = Forward(self.call.label)
+        inputs = list(values[: self.n])
+        for k, t in zip(self.moving, values[self.n :], strict=True):
+            inputs[k] = m.trace(inputs[k], t)
+        made = self.call.function(inputs)
+        m.close()
+        mine = [type(y) is ForwardTracer and y._main is m for y in made]
+        outs = [y._value if my else y for y, my in zip(made, mine, strict=True)]
+        return outs + [y._tangent if my else zero(y) for y, my in zip(made, mine, strict=True)]
 
 
 def _pull(node: Node, cts: Any, acc: Cotangents) -> None:
@@ -89,7 +133,7 @@ def _pull(node: Node, cts: Any, acc: Cotangents) -> None:
     came = [k for k, c in enumerate(cts) if c is not None]
     wanted = [k for k, i in enumerate(ids) if i is not None]
     operands = [*values, *[cts[k] for k in came]]
-    pulled = functools.partial(_pulled, call, wanted, came, len(values))
+    pulled = Pulled(call, tuple(wanted), tuple(came), len(values))
     found = pulled(operands) if newest(operands) is None else apply(Recomputed(call.name, pulled, call.label), operands)[0]
     for k, g in zip(wanted, found, strict=True):
         if isinstance(g, Traced) and g._main.order == order:
@@ -97,24 +141,32 @@ def _pull(node: Node, cts: Any, acc: Cotangents) -> None:
         accumulate(acc, ids[k], g)
 
 
-def _pulled(call: Recomputed, wanted: list[int], came: list[int], n: int, operands: Sequence[Value]) -> list[Value]:
+@attrs.frozen
+class Pulled:
     """The cotangents of the operands at `wanted`; those of the results at `came` come last."""
-    m = Linearize(call.label)
-    m.borrows = HELD
-    inputs = list(operands[:n])
-    leaves = []
-    for k in wanted:
-        leaf = inputs[k] = m.leaf(inputs[k])
-        leaves.append(leaf)
-    outs = call.function(inputs)
-    m.close()
-    seeds = []
-    for k, ct in zip(came, operands[n:], strict=True):
-        y = outs[k]
-        if type(y) is LinTracer and y._main is m:
-            seeds.append((y._node, dense(ct, y._shape)))
-    found = pull_back(seeds, [leaf._node[0] for leaf in leaves])
-    return [zero(spec_of(x._value)) if g is None else dense(g, x._shape) for g, x in zip(found, leaves, strict=True)]
+
+    call: Recomputed = attrs.field(eq=lambda call: call.key or id(call), hash=False)
+    wanted: tuple[int, ...]
+    came: tuple[int, ...]
+    n: int
+
+    def __call__(self, operands: Sequence[Value]) -> list[Value]:
+        m = Linearize(self.call.label)
+        m.borrows = HELD
+        inputs = list(operands[: self.n])
+        leaves = []
+        for k in self.wanted:
+            leaf = inputs[k] = m.leaf(inputs[k])
+            leaves.append(leaf)
+        outs = self.call.function(inputs)
+        m.close()
+        seeds = []
+        for k, ct in zip(self.came, operands[self.n :], strict=True):
+            y = outs[k]
+            if type(y) is LinTracer and y._main is m:
+                seeds.append((y._node, dense(ct, y._shape)))
+        found = pull_back(seeds, [leaf._node[0] for leaf in leaves])
+        return [zero(spec_of(x._value)) if g is None else dense(g, x._shape) for g, x in zip(found, leaves, strict=True)]
 
 
 # ---- what is kept

@@ -1,4 +1,4 @@
-"""`custom_jvp` and `custom_vjp`: functions that bring their own derivative, by JAX's protocol."""
+"""`custom_jvp`, `custom_vjp`, `custom_vmap`: functions that bring rules of their own, by JAX's protocols."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import attrs
+import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Traced
 from funcgrad.numpy.bridge import bare
 from funcgrad.transforms.arguments import describe, name_of
 from funcgrad.transforms.calls import apply
-from funcgrad.transforms.rules import RuleCall, Rules
+from funcgrad.transforms.rules import BatchCall, RuleCall, Rules
 
 P = ParamSpec("P")
 O = TypeVar("O")
@@ -27,6 +28,7 @@ class Custom(Generic[P, O]):
     """A function and its rules. Where nothing is traced, it is the function itself."""
 
     _verb = "custom"
+    _call: type[RuleCall] = RuleCall
     _static: tuple[int, ...]
     _own: Rules
 
@@ -49,7 +51,7 @@ class Custom(Generic[P, O]):
         below = self._inner._rules
         forward = own if own.has_forward else below
         reverse = own if own.fwd is not None else below
-        return attrs.evolve(own, jvp=forward.jvp, jvps=forward.jvps, fwd=reverse.fwd, bwd=reverse.bwd)
+        return attrs.evolve(own, jvp=forward.jvp, jvps=forward.jvps, fwd=reverse.fwd, bwd=reverse.bwd, batch=own.batch or below.batch)
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The rule for forward mode, and where there is no other for reverse mode as well.
@@ -74,8 +76,25 @@ class Custom(Generic[P, O]):
         """
         self._own = attrs.evolve(self._own, fwd=fwd, bwd=bwd)
 
+    def defbatch(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The rule for `vmap`: how to compute all examples at once. Derivatives are still by their own rules.
+
+        `rule(axis_size, in_batched, *args)` gives `(output, out_batched)`. What is batched has its examples along axis 0: `in_batched`
+        is a tuple with a tree of bools for each argument, and `out_batched` has the structure of the output, or goes as far as it
+        needs to.
+        """
+        self._own = attrs.evolve(self._own, batch=rule)
+        return rule
+
+    @property
+    def has_batch(self) -> bool:
+        """Whether there is a rule for `vmap`."""
+        return self._rules.batch is not None
+
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:
+        if isinstance(inspect.unwrap(self._own.f), np.ufunc):
+            return None  # `out` and `where` are no arguments of a rule
         try:
             return inspect.signature(self._own.f)
         except (TypeError, ValueError):
@@ -95,8 +114,8 @@ class Custom(Generic[P, O]):
             return args
         if self._signature is not None:
             bound = self._signature.bind(*args, **kwargs)
-            bound.apply_defaults()
             if not bound.kwargs:
+                bound.apply_defaults()
                 return bound.args
         raise errors.ArgumentTypeError(f"{self._verb}({self._own.name})", "arguments that go by keyword only have no place in a rule.")
 
@@ -109,7 +128,7 @@ class Custom(Generic[P, O]):
             out: O = self._own.f(*args)
             return out
         rules = self._rules
-        outs, out_def = apply(RuleCall(rules.name, rules, static, in_def), values)
+        outs, out_def = apply(self._call(rules.name, rules, static, in_def), values)
         out = out_def.unflatten(outs)
         return out
 
@@ -152,3 +171,43 @@ class custom_vjp(Custom[P, O]):
     """
 
     _verb = "custom_vjp"
+
+
+class custom_vmap(Custom[P, O]):
+    """A function that computes all examples of a `vmap` in a way of its own: see `defbatch`.
+
+    Its derivative is that of its code: of the function's inside a `vmap`, and of the rule's around one. Where there is to be a rule for
+    the derivative as well, give a `custom_jvp` or `custom_vjp` a `defbatch`.
+
+    Args:
+        fun: takes and gives pytrees.
+        nondiff_argnums: positions of arguments that may be anything, such as functions.
+
+    >>> import numpy as np
+    >>> from funcgrad import vmap
+    >>> @custom_vmap
+    ... def first(x):
+    ...     return np.sort(x)[0]
+    >>> @first.defbatch
+    ... def rule(axis_size, in_batched, x):
+    ...     return np.min(x, axis=-1), True
+    >>> vmap(first)(np.array([[2.0, 1.0], [3.0, 4.0]]))
+    array([1., 3.])
+    """
+
+    _verb = "custom_vmap"
+    _call = BatchCall
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        raise self._instead("defjvp", "custom_jvp")
+
+    def defjvps(self, *rules: Callable[..., Any] | None) -> None:
+        raise self._instead("defjvps", "custom_jvp")
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        raise self._instead("defvjp", "custom_vjp")
+
+    def _instead(self, what: str, verb: str) -> errors.ArgumentTypeError:
+        return errors.ArgumentTypeError(
+            self._verb, f"it has no `{what}`: its derivative is that of its code. Write `@{verb}`, with `defbatch`."
+        )

@@ -207,5 +207,3 @@ def _scalar(m: Linearize, out: Any, holomorphic: bool) -> Any:
         rule, instead = "with holomorphic=True the output must be complex", "Leave holomorphic away."
         raise errors.OutputError(str(label), rule, describe(out), instead)
     return older(m, out) if isinstance(out, Traced) and out._main is not m else out
-
-

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
-import numpy as np
 
 from funcgrad.borrow import HELD
 from funcgrad.core import Label, Value, shape_of
 from funcgrad.ops.kinds import Constant
 from funcgrad.ops.shaping import broadcast_to, cast, dense
 from funcgrad.program.evaluate import evaluate
+from funcgrad.program.examples import example
 from funcgrad.program.program import Atom, Equation, Program, Var, renumbered, variables
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.forward import Forward, ForwardTracer
@@ -28,11 +28,6 @@ from funcgrad.transforms.walk import Product, walk
 LABEL = Label("a program", "derived", "", 0)
 Mask = tuple[bool, ...]
 Run = Callable[[Program, Sequence[Value]], list[Value]]
-
-
-def _example(like: Any) -> Value:
-    """A value to record on: a program that looks at none takes any."""
-    return np.ones(like.shape, like.dtype)[()]
 
 
 def moves(x: Atom) -> bool:
@@ -98,7 +93,7 @@ def derived(fun: Callable[[Run, list[Any]], Any], like: Sequence[Any]) -> Derive
     def run(program: Program, values: Sequence[Value]) -> list[Value]:
         return evaluate(program, values, visit)
 
-    recording = recorded_by(m, functools.partial(fun, run), list(map(_example, like)))
+    recording = recorded_by(m, functools.partial(fun, run), list(map(example, like)))
     return Derived(recording.program, recording.operands)
 
 

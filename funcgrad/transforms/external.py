@@ -14,8 +14,11 @@ from funcgrad.pytree.prefix import leaves_or_none
 from funcgrad.tensor import Tensor, wrap
 from funcgrad.transforms.arguments import kind_of, name_of
 from funcgrad.transforms.batch import BatchTracer
+from funcgrad.transforms.closures import closed_over
 from funcgrad.transforms.custom import Custom, O, P
 from funcgrad.transforms.lanes import one_by_one
+from funcgrad.transforms.rule_results import OUTPUT_AND_MARKS, pair
+from funcgrad.transforms.rules import Rules
 
 
 class External(Custom[P, O]):
@@ -29,6 +32,7 @@ def external(
     jvp: Callable[..., Any] | None = None,
     vjp: Callable[..., Any] | None = None,
     derivative: str | None = None,
+    batch: Callable[..., Any] | None = None,
 ) -> Callable[P, O]:
     """`f`, which may be any code at all, as a function with a derivative. It gets numbers and read-only arrays, never traced ones.
 
@@ -38,6 +42,8 @@ def external(
         vjp: `vjp(primals, output, cotangent)` gives a tuple with a cotangent for each argument, or None for zeros.
         derivative: `"central"` takes central differences for the modes that have no rule. A tangent then costs two runs of `f`,
             a cotangent two for each number among the arguments; about 10 digits are right, and 5 of second derivatives.
+        batch: `batch(axis_size, in_batched, *args)` gives `(output, out_batched)` of all examples of a `vmap` at once, as in
+            `custom_jvp.defbatch`. Without it `f` runs once for each example, and so do differences.
 
     Higher derivatives differentiate `jvp` and `vjp`, so for them these must be NumPy code, or external themselves.
 
@@ -52,6 +58,8 @@ def external(
     if jvp is None and vjp is None and derivative is None:
         raise errors.ArgumentTypeError("external", f"{name_of(f)} needs a `jvp`, a `vjp`, or derivative='central'.")
     box: External[P, O] = External(_closed(f))
+    if batch is not None:
+        box.defbatch(functools.partial(_all_at_once, batch, name_of(f)))
     again: Callable[..., Any] = box
     if derivative is not None:
         jvp = jvp or functools.partial(_slope, f)
@@ -71,12 +79,26 @@ def _closed(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def closed(*args: Any) -> Any:
         leaves = pytree.leaves(args)
-        if any(isinstance(x, BatchTracer) for x in leaves):
+        if any(isinstance(x, BatchTracer) for x in [*leaves, *closed_over(f)]):
             return one_by_one(closed, args)
         out = f(*_plain(args))
         return pytree.map(wrap, out) if any(isinstance(x, Tensor) for x in leaves) else out
 
     return closed
+
+
+def _all_at_once(batch: Callable[..., Any], name: str, size: int, batched: Any, *args: Any) -> Any:
+    """The batch rule of plain values; lanes of an older `vmap` are its own examples, one after the other."""
+    if not any(isinstance(x, BatchTracer) for x in pytree.leaves(args)):
+        return batch(size, batched, *_plain(args))
+    said: list[Any] = []
+
+    def one(*lane: Any) -> Any:
+        out, marks = pair(Rules(name, batch), "batch rule", _all_at_once(batch, name, size, batched, *lane), OUTPUT_AND_MARKS)
+        said.append(marks)
+        return out
+
+    return one_by_one(one, args), said[0]
 
 
 def _plain(tree: Any) -> Any:

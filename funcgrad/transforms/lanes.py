@@ -19,7 +19,8 @@ from funcgrad.ops.shaping import broadcast_to, concatenate
 from funcgrad.transforms.arguments import kind_of, name_of
 from funcgrad.transforms.batch import Batch, BatchTracer, rows
 from funcgrad.transforms.batching import joined, lane_of
-from funcgrad.transforms.calls import face
+from funcgrad.transforms.calls import face, sealed
+from funcgrad.transforms.closures import closed_over, replaced
 
 
 def rows_of(m: Batch, x: Value) -> Value:
@@ -56,17 +57,17 @@ class Lanes:
     def run(self, fun: Callable[[list[Any]], Any], leaves: Sequence[Any], mapped: Sequence[bool]) -> Any:
         """What `fun` gives for these leaves; all numbers have a batch axis."""
         found, marks = self._marked(fun, leaves, mapped)
-        return marks.treedef.unflatten([self._whole(x, yes) for x, yes in zip(found, marks.mapped, strict=True)])
+        return marks.treedef.unflatten([self.whole(x, yes) for x, yes in zip(found, marks.mapped, strict=True)])
 
     def run_marked(self, fun: Callable[[list[Any]], tuple[Any, Any]], leaves: Sequence[Any], mapped: Sequence[bool]) -> Any:
         """Of a pair, the first as `run` gives it, and of the second the leaves with their marks."""
         found, marks = self._marked(fun, leaves, mapped)
         first, second = marks.treedef.children
         n = first.num_leaves
-        whole = [self._whole(x, yes) for x, yes in zip(found[:n], marks.mapped[:n], strict=True)]
+        whole = [self.whole(x, yes) for x, yes in zip(found[:n], marks.mapped[:n], strict=True)]
         return first.unflatten(whole), (found[n:], Marks(marks.mapped[n:], second))
 
-    def _whole(self, x: Any, mapped: bool) -> Any:
+    def whole(self, x: Any, mapped: bool) -> Any:
         return x if mapped or not kind_of(x) else _spread(x, self.size)
 
     def _marked(self, fun: Callable[[list[Any]], Any], leaves: Sequence[Any], mapped: Sequence[bool]) -> tuple[list[Any], Marks]:
@@ -91,7 +92,8 @@ class Lanes:
         m = Batch(self.m.label, size)
         try:
             given = [m.trace(x) if yes else x for x, yes in zip(inputs, mapped, strict=True)]
-            found, treedef = pytree.flatten(fun(given))
+            with sealed(self.m, self.name):
+                found, treedef = pytree.flatten(fun(given))
             mine = [isinstance(x, BatchTracer) and x._main is m for x in found]
             values = [m.value_of(x) if yes else bare(x) for x, yes in zip(found, mine, strict=True)]
         except errors.LeakedTracerError as error:
@@ -117,18 +119,28 @@ class Lanes:
 
 
 def one_by_one(fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """`fun` of every lane alone, for code that cannot take traced values. Nothing but lanes may be traced."""
+    """`fun` of every lane alone, for code that cannot take traced values. Nothing but lanes may be traced.
+
+    It may close over lanes.
+    """
     leaves, treedef = pytree.flatten(args)
     inputs = list(map(bare, leaves))
-    if not any(isinstance(x, Traced) for x in inputs):
+    closed = [x for x in closed_over(fun) if isinstance(x, BatchTracer) and not x._main.closed]
+    mains = [x._main for x in [*inputs, *closed] if isinstance(x, BatchTracer)]
+    if not mains:
         return fun(*args)
-    m = max((x._main for x in inputs if isinstance(x, BatchTracer)), key=lambda m: m.order)
-    mapped = [isinstance(x, BatchTracer) and x._main is m for x in inputs]
-    values = [m.value_of(x) if yes else x for x, yes in zip(inputs, mapped, strict=True)]
-    lanes = [[face(lane_of(x, i)) if yes else x for x, yes in zip(values, mapped, strict=True)] for i in range(m.size)]
-    if not lanes:
+    m = max(mains, key=lambda m: m.order)
+    closed = [x for x in closed if x._main is m]
+    mapped = [isinstance(x, BatchTracer) and x._main is m for x in [*inputs, *closed]]
+    values = [m.value_of(x) if yes else x for x, yes in zip([*inputs, *closed], mapped, strict=True)]
+    if not m.size:
         raise errors.EmptyBatchError(str(m.label), "call", (name_of(fun), m.label.place))
-    found = [pytree.flatten(one_by_one(fun, treedef.unflatten(lane))) for lane in lanes]
+    found = []
+    for i in range(m.size):
+        lane = [face(lane_of(x, i)) if yes else x for x, yes in zip(values, mapped, strict=True)]
+        of_lane = replaced(fun, closed, lane[len(inputs) :]) if closed else fun
+        with sealed(m, name_of(fun)):
+            found.append(pytree.flatten(one_by_one(of_lane, treedef.unflatten(lane[: len(inputs)]))))
     columns = zip(*[[bare(x) for x in outs] for outs, _ in found], strict=True)
     return found[0][1].unflatten([m.trace(joined(m, name_of(fun), c)) if kind_of(c[0]) else c[0] for c in columns])
 

@@ -6,7 +6,6 @@ nothing traced flows inside, and every look goes through a guard.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,11 +37,14 @@ from funcgrad.program.program import (
 from funcgrad.program.promotion import PYTHON_NUMBERS
 from funcgrad.program.vocabulary import IOTA, OWN, of_equation
 from funcgrad.tensor import Tracer, user_frame
+from funcgrad.transforms import scalars
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.batching import lane_of
-from funcgrad.transforms.calls import MEANINGS, Call, Outputs, apply
+from funcgrad.transforms.calls import MEANINGS, Call, Outputs
+from funcgrad.transforms.closures import replaced
 from funcgrad.transforms.derivatives import has_nan
+from funcgrad.transforms.replay import Reopened
 
 _ndarray = np.ndarray
 
@@ -53,6 +55,10 @@ class RecordTracer(Tracer):
     __slots__ = ("_var",)
     _main: Recorder
     _var: Var
+
+    __mul__, __rmul__ = scalars.multiply, scalars.rmultiply
+    __pow__, __rpow__ = scalars.power, scalars.rpower
+    __abs__ = scalars.absolute
 
     def __bool__(self) -> bool:
         return bool(self._main.look(self, "bool"))
@@ -132,8 +138,7 @@ class Recorder(Interpreter):
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
         out = computed(prim, values, params)
-        if prim.name in DIVISIONS and PYTHON_NUMBERS.issuperset(map(type, values)):
-            bool(args[1] == 0)  # here Python raises
+        scalars.looks(prim, args, values)
         params = of_equation(prim, list(map(shape_of, values)), params)
         atoms = [self.atom(x, dtype) for x, dtype in zip(args, typed(prim, values, out), strict=True)]
         outs = out if type(out) is tuple else (out,)
@@ -190,21 +195,10 @@ def here() -> Line:
     return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
-PYTHON: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv, "power": operator.pow,
-    "floor_divide": operator.floordiv, "remainder": operator.mod, "negative": operator.neg, "positive": operator.pos,
-    "absolute": abs, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
-    "equal": operator.eq, "not_equal": operator.ne,
-}  # fmt: skip
-"""What Python makes of its own numbers."""
-
-DIVISIONS = {"divide", "floor_divide", "remainder"}
-
-
 def computed(prim: Primitive, values: Sequence[Value], params: dict[str, Any]) -> Any:
     """The result as the function itself would have it."""
-    if prim.name in PYTHON and PYTHON_NUMBERS.issuperset(map(type, values)):
-        return PYTHON[prim.name](*values)
+    if prim.name in scalars.PYTHON and PYTHON_NUMBERS.issuperset(map(type, values)):
+        return scalars.PYTHON[prim.name](*values)
     return prim.impl(*values, **params)
 
 
@@ -222,30 +216,30 @@ def in_one_lane(x: Value) -> Value:
 
 def _record_call(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
     """One equation, whose primitive holds the call. What it gives beside numbers stays as it is."""
-    taken = list(map(m.taken, operands))
+    closed, n = list(call.closed_over()), len(operands)
+    taken = list(map(m.taken, [*operands, *closed]))
     values = [x._value if type(x) is RecordTracer else x for x in taken]
-    call = call.recorded(values)
-    outs, treedef = call.run(values)
+    call = call.recorded(values[:n])
+    outs, treedef = (replaced(call, closed, values[n:]) if closed else call).run(values[:n])
     numbers = [k for k, y in enumerate(outs) if kind_of(y)]
-    prim, params = call.equation or (structured(call, numbers), {})
+    prim, params = call.equation or (_structured(m, call, closed, numbers), {})
     made = m.equation(prim, list(map(m.atom, taken)), [outs[k] for k in numbers], params)
     for k, v in zip(numbers, made, strict=True):
         outs[k] = m.trace(outs[k], v)
     return outs, treedef
 
 
-def structured(call: Call, numbers: Sequence[int]) -> Structured:
+def _structured(m: Recorder, call: Call, closed: list[Traced], numbers: Sequence[int]) -> Structured:
     """A primitive that is this call; its results are those of the call's that are numbers."""
-
-    def run(*values: Value) -> Any:
-        outs = call.run(values)[0]
-        return tuple([outs[k] for k in numbers])
+    blank: list[Traced] = [m.new() for _ in closed]  # which keep no values
+    held = Reopened(replaced(call, closed, blank) if closed else call, blank)
 
     def meant(args: Sequence[Value], params: dict[str, Any]) -> Any:
-        outs = apply(call, args)[0]
+        outs = held.run(list(args))
         return tuple([outs[k] for k in numbers])
 
-    return Structured(call.name, run, meant, None if call.key is None else (call.key, tuple(numbers)))
+    key = None if call.key is None or closed else (call.key, tuple(numbers))
+    return Structured(call.name, lambda *args: meant(args, {}), meant, key)
 
 
 MEANINGS[Recorder] = _record_call

@@ -16,6 +16,7 @@ from funcgrad.ops.kinds import Constant, Structured
 from funcgrad.tensor import Tracer
 from funcgrad.transforms.arguments import kind_of
 from funcgrad.transforms.calls import MEANINGS, Call, Outputs, apply, newest
+from funcgrad.transforms.closures import replaced
 from funcgrad.transforms.forward import ForwardTracer
 from funcgrad.transforms.linearize import Linearize, LinTracer, without_derivative
 
@@ -45,8 +46,8 @@ class Equation:
         for k in self.dying:
             del env[k]
         found: Any
-        if isinstance(self.operation, Call):
-            found = apply(self.operation, args)[0]
+        if isinstance(self.operation, Reopened):
+            found = self.operation.run(args)
         elif self.saved is None:
             found = bind(self.operation, args, self.params)
         else:
@@ -66,6 +67,19 @@ def _resumed(prim: Primitive, args: list[Value], params: Any, saved: Value) -> V
         return bind(prim, args, params)
     parents = [x._node if type(x) is LinTracer else None for x in args]
     return top.grow(prim, saved, values, parents, params)
+
+
+class Reopened:
+    """A call, and the stand-ins for what it closes over, whose values are its last operands."""
+
+    __slots__ = ("call", "closed")
+
+    def __init__(self, call: Call, closed: list[Traced]) -> None:
+        self.call, self.closed = call, closed
+
+    def run(self, args: list[Value]) -> list[Value]:
+        n = len(args) - len(self.closed)
+        return apply(replaced(self.call, self.closed, args[n:]) if self.closed else self.call, args[:n])[0]
 
 
 class Line:
@@ -155,7 +169,7 @@ class Record(Interpreter):
         made = [self.trace(y) if kind_of(y) in ("f", "c") or isinstance(y, Traced) else y for y in outs]
         equation = Equation(operation, places, constants, params, tuple([t._at if type(t) is RecordTracer else -1 for t in made]))
         self.equations.append(equation)
-        if len(outs) == 1 and not isinstance(operation, Call):
+        if len(outs) == 1 and not isinstance(operation, Reopened):
             self.makers[equation.outs[0]] = equation
         return made
 
@@ -172,12 +186,15 @@ def lowest(x: Value) -> Value:
 
 
 def _record_call(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
-    values, places, constants = m.taken(operands)
-    outs, treedef = apply(call, values)
+    closed = list(call.closed_over())
+    values, places, constants = m.taken([*operands, *closed])
+    n = len(operands)
+    outs, treedef = apply(replaced(call, closed, values[n:]) if closed else call, values[:n])
     for y in outs:
         if isinstance(y, (LinTracer, ForwardTracer, RecordTracer)):
             raise errors.ClosedOverTracerError(call.name, str(y._main.label), y._main.label.place)
-    return m.write(call, places, constants, None, outs), treedef
+    blank: list[Traced] = [m.new() for _ in closed]  # which keep no values
+    return m.write(Reopened(replaced(call, closed, blank) if closed else call, blank), places, constants, None, outs), treedef
 
 
 MEANINGS[Record] = _record_call

@@ -102,8 +102,6 @@ STRICTLY: dict[Callable[..., None], Callable[..., None]] = {}
 """The pulls of elementwise nodes, and what a strict walk does instead."""
 
 
-
-
 def strong(product: Product, ct: Value, partial: Value, plain: Callable[[], Value]) -> Value:
     """`ct` times a partial, 0 where `ct` is; where that is nan, what the rule itself says.
 

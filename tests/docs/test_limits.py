@@ -178,7 +178,7 @@ def test_older_views_can_still_write() -> None:
 
 
 def test_custom_rules() -> None:
-    """What a rule closes over may belong to an outer transformation, not to its own; and reverse rules have no forward mode."""
+    """What a function closes over is differentiated by its code, what is hidden raises; and reverse rules have no forward mode."""
 
     def scaled(y):
         f = fg.custom_vjp(lambda x: x * y)
@@ -186,8 +186,19 @@ def test_custom_rules() -> None:
         return f
 
     assert fg.grad(lambda y: fg.grad(scaled(y))(2.0))(3.0) == 1.0
+    assert fg.grad(lambda x, y: scaled(y)(x), (0, 1))(2.0, 3.0) == (3.0, 2.0)
+
+    class Hidden:
+        y = None
+
+    def hiding(x, y):
+        Hidden.y = y
+        f = fg.custom_vjp(lambda x: x * Hidden.y)
+        f.defvjp(lambda x: (x * Hidden.y, None), lambda _, ct: (ct * Hidden.y,))
+        return f(x)
+
     with pytest.raises(errors.ClosedOverTracerError):
-        fg.grad(lambda x, y: scaled(y)(x), (0, 1))(2.0, 3.0)
+        fg.grad(hiding, (0, 1))(2.0, 3.0)
     with pytest.raises(errors.NoRuleError):
         fg.jvp(scaled(3.0), (2.0,), (1.0,))
 

@@ -68,7 +68,7 @@ def test_programs_within_are_indented() -> None:
             d:float64[] = cond(c, a)
                 branches[0]
                     input  a:float64[]
-                    b:float64[] = while(a, body_consts=0, cond_consts=0, counts=False, keeps=Everything())
+                    b:float64[] = while(a, body_consts=0, cond_consts=0, keeps=Everything())
                         body
                             input  a:float64[]
                             b:float64[] = multiply(a, 2.0:float64)

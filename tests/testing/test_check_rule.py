@@ -79,6 +79,45 @@ def test_rules_that_are_no_derivatives() -> None:
         check_rule(f, (X,))
 
 
+def batched(rule: Any) -> Any:
+    @fg.custom_jvp
+    def f(x, w):
+        return np.sum(x**2) * w
+
+    f.defjvps(lambda t, out, x, w: 2 * np.sum(x * t) * w, lambda t, out, x, w: np.sum(x**2) * t)
+    f.defbatch(rule)
+    return f
+
+
+def right_batch(size: int, marks: Any, x: Any, w: Any) -> Any:
+    return np.sum(x**2, -1) * w, any(marks)
+
+
+def test_a_right_batch_rule() -> None:
+    """With all arguments batched, and with each of them alone."""
+    check_rule(batched(right_batch), (X, 2.0))
+    check_rule(batched(right_batch), (X.astype(np.float32), np.float32(2.0)))
+    sine = fg.external(np.sin, jvp=lambda p, t: np.cos(p[0]) * t[0], batch=lambda size, marks, x: (np.sin(x), True))
+    check_rule(sine, (X,))
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (lambda size, marks, x, w: (np.sum(x**2) * w, marks[1]), "the batch rule gives .*, a single call "),
+        (
+            lambda size, marks, x, w: (np.sum(x**2, -1) * w, marks[0]),
+            "the batch rule gives shape \\[3\\] in each lane, a single call \\[\\]",
+        ),
+        (lambda size, marks, x, w: (np.sum(x**2, -1) * (w + 1e-6), any(marks)), "the batch rule gives 3.5800.*, a single call 3.58"),
+    ],
+)
+def test_wrong_batch_rules(rule: Any, message: str) -> None:
+    """One that sums over lanes, one that forgets that an argument may be batched alone, and one that is a little off."""
+    with pytest.raises(errors.RuleError, match=f"^check_rule\\(f\\): {message}"):
+        check_rule(batched(rule), (X, 2.0))
+
+
 def test_arguments() -> None:
     """What cannot be checked is refused."""
     with pytest.raises(errors.ArgumentTypeError, match="args must be a tuple or list"):

@@ -108,15 +108,6 @@ def freeze(array: Array) -> Array:
     return array
 
 
-def frozen(array: Array) -> Array:
-    """Read-only down to its owner: a view's `.base` is within the caller's reach."""
-    owner: Any = array
-    while type(owner) is np.ndarray:
-        owner.setflags(write=False)
-        owner = owner.base
-    return array
-
-
 def owned(array: Array) -> bool:
     """Whether the memory is the array's own, so that whoever has the array, and no one else, can write to it."""
     return array.base is None and array.flags.owndata

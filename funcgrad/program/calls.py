@@ -15,7 +15,6 @@ import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.borrow import frozen
 from funcgrad.core import Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import stacked
 from funcgrad.program.codegen import Missed, compiled
@@ -27,6 +26,7 @@ from funcgrad.tensor import Tensor, of_fresh
 from funcgrad.tensor.leaves import describe, kind_of
 
 _ndarray = np.ndarray
+DOUBLE = np.dtype(np.float64)
 
 
 _IN_ARGS = re.compile(r"\[0\]\[(\d+)\](.*)", re.DOTALL)
@@ -70,11 +70,12 @@ class Signature:
         inputs = iter(program.inputs)
         for k, (leaf, known) in enumerate(zip(leaves, self.ins, strict=True)):
             if type(known) is not Static:
-                x = entered(leaf)
                 v = next(inputs)
-                if not fits(x, v):
-                    _unfit(self, k, describe(leaf), like(v))
-                values.append(x)
+                if type(leaf) is not _ndarray or leaf.dtype is not v.dtype or leaf.shape != v.shape:  # the usual case needs no more
+                    was, leaf = leaf, entered(leaf)
+                    if not fits(leaf, v):
+                        _unfit(self, k, describe(was), like(v))
+                values.append(leaf)
             elif known != Static(leaf):
                 _unfit(self, k, repr(leaf), repr(known.value))
         for x, v in zip(program.captures, inputs, strict=True):
@@ -82,7 +83,7 @@ class Signature:
                 raise errors.ProgramArgumentError(self.name, f"a captured array is now {describe(x)}", f"it was {like(v)}")
             values.append(x)
         outs = outputs(program, self, values)
-        tensors = any(type(leaf) is Tensor for leaf in leaves)
+        tensors = Tensor in map(type, leaves)
         given = set(map(id, values))
         made = iter([left(y, tensors, id(y) in given) for y in outs])
         return self.out_def.unflatten([known.value if type(known) is Static else typed(next(made), known) for known in self.outs])
@@ -104,6 +105,8 @@ def entered(leaf: Any) -> Value:
 def fits(x: Value, v: Var) -> bool:
     if type(x) is _ndarray:
         return bool(x.dtype == v.dtype and x.shape == v.shape)
+    if type(x) is float or type(x) is np.float64:
+        return v.dtype is DOUBLE and not v.shape
     return bool(kind_of(x)) and dtype_of(x) == v.dtype and shape_of(x) == v.shape
 
 
@@ -126,10 +129,14 @@ def _unfit(signature: Signature, k: int, now: str, was: str) -> NoReturn:
 # ---- running
 
 
+def is_traced(x: Value) -> bool:
+    return isinstance(x, Traced)
+
+
 def outputs(program: Program, signature: Signature, values: Sequence[Value]) -> Sequence[Value]:
     at: list[Equation] = []
     try:
-        if not any(isinstance(x, Traced) for x in values):
+        if not any(map(is_traced, values)):
             try:
                 return compiled(program.closed)(*values)
             except Missed:
@@ -147,17 +154,17 @@ def outputs(program: Program, signature: Signature, values: Sequence[Value]) -> 
 
 def left(y: Value, tensors: bool, given: bool) -> Any:
     """One output, frozen, and nobody else's memory."""
-    if isinstance(y, Traced):
-        return y
     if type(y) is _ndarray:
-        y = frozen(y.copy() if given or y.base is not None else y)
+        if given or y.base is not None:
+            y = y.copy()
+        y.setflags(write=False)
+    elif isinstance(y, Traced):
+        return y
     return of_fresh(np.asarray(y)) if tensors else y
 
 
 def typed(y: Any, known: Leaf) -> Any:
     """A Python number where the function gave one; what has no axes is a scalar, as it is in NumPy."""
-    if isinstance(y, Tensor):
-        return y
     if known is None:
         return y[()] if type(y) is _ndarray and not y.shape else y
-    return known(y)  # type: ignore[operator]
+    return y if isinstance(y, Tensor) else known(y)  # type: ignore[operator]

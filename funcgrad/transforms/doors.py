@@ -13,7 +13,6 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.borrow import COPY_LIMIT, Borrows, is_constant
-from funcgrad.borrow import frozen as frozen
 from funcgrad.core import Interpreter, Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.shaping import cast, dense
@@ -121,6 +120,15 @@ def full(g: Value | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.nd
         out = np.empty(shape, dtype)
         out[...] = 0 if g is None else g
     return frozen(out)
+
+
+def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Read-only down to its owner: a view's `.base` is within the caller's reach."""
+    owner: Any = array
+    while type(owner) is np.ndarray:
+        owner.setflags(write=False)
+        owner = owner.base
+    return array
 
 
 def leave_value(m: Interpreter, x: Any) -> Any:

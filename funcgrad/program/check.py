@@ -159,6 +159,9 @@ def dtypes_of_operands(e: Equation) -> str:
     if isinstance(prim.impl, np.ufunc):
         wanted = forms.loop_of(prim.impl, tuple(dtypes))
         return "" if wanted == (*dtypes, e.outputs[0].dtype) else f"the loop of {prim.name} is of {_names(wanted)}"
+    if prim.name in forms.KEEPS_DTYPE:
+        x = dtypes[1 if prim.name == "scatter_add" else 0]
+        return "" if {v.dtype for v in e.outputs} == {x} else f"{prim.name} of {x} is of {x}: what promotes is an equation before"
     if prim.name == "where" and dtypes[0].kind != "b":
         return f"the condition is of {dtypes[0]}"
     if type(prim) is Elementwise and prim.keeps_dtype:

@@ -17,13 +17,10 @@ from funcgrad.ops.kinds import Structured
 from funcgrad.program.merging import Buffer, Item, Statement, inputs_of, outputs_of, statements
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
 from funcgrad.program.tidy import without_repeats
-from funcgrad.program.vocabulary import bound
+from funcgrad.program.vocabulary import SEVERAL, bound
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
-TUPLES = frozenset("nonzero split unpile unstack".split())
-"""What gives a tuple even of one."""
-
 UNARY = {"negative": "-"}
 """What is quicker as an operator: NumPy's scalars have short ways for these, and the same values."""
 
@@ -99,7 +96,7 @@ class Source:
         else:
             text = self.expression(s)
             made = self.named(s.outputs)
-            several = type(s.primitive) is Structured or s.primitive.name in TUPLES or len(made) != 1
+            several = type(s.primitive) is Structured or len(made) != 1 or s.primitive.name in SEVERAL
             self.add(f"{', '.join(made)}{',' if several and len(made) == 1 else ''} = {text}" if made else text)
 
     def buffer(self, s: Buffer) -> None:

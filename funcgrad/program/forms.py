@@ -17,6 +17,13 @@ OF_ONE_DTYPE = frozenset("concatenate stack put update dot add_at max_at min_at 
 """Whose floats are all of the dtype of the result (but for positions)."""
 
 
+KEEPS_DTYPE = frozenset(
+    "sum mean prod max min nanmax nanmin logsumexp cumsum cumprod cummax cummin reshape transpose broadcast_to slice pad take scatter_add "
+    "reverse roll split unstack diagonal embed_diagonal gather gather_add norm softmax log_softmax log_total fill".split()
+)
+"""Whose result has the dtype of what is moved or reduced."""
+
+
 def operands_of_one_dtype(e: Equation) -> list[Any]:
     return [x.dtype for x in (e.inputs[:-1] if e.primitive.name in FLAT else e.inputs)]
 

@@ -33,6 +33,7 @@ LOWER: dict[str, Callable[..., Any]] = {
     "transpose": shapes.transpose,
     "astype": shapes.astype,
     "sum": shapes.sum,
+    "concatenate": shapes.concatenate_all,
     # parts and wholes
     "sum_to": shapes.sum_to,
     "window": shapes.window,

@@ -73,6 +73,9 @@ IOTA = alone(Primitive("iota", lambda *, size: np.arange(size)))
 FLAT = frozenset("put add_at max_at min_at shares_at winners occurrences".split())
 """Of vectors, with one vector of positions: the last operand."""
 
+SEVERAL = frozenset("split unstack nonzero".split())
+"""Whose results are a tuple, also where it is of one."""
+
 # ---- products
 
 CALLS: dict[str, Primitive] = {"dot": contraction.dot, "matmul": contraction.matmul, "vecdot": contraction.vecdot}

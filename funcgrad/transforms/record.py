@@ -116,7 +116,7 @@ class Recorder(Interpreter):
             if isinstance(x, Traced) and x._main.closed:
                 x._main.new()  # raises
             if self.folds and type(x) is _ndarray and is_uniform(x):
-                return self.write(FILL, [x.flat[0]], {"shape": x.shape})
+                return self.write(FILL, [x.flat[0] if x.size else x.dtype.type(0)], {"shape": x.shape})
             if self.folds and type(x) is _ndarray and is_range(x):
                 return self.write(IOTA, [], {"size": x.size})
             self.operands.append(x)
@@ -178,9 +178,9 @@ class Recorder(Interpreter):
 
 def is_uniform(x: Any) -> bool:
     """Whether all elements have the bits of the first."""
-    if not x.size or not x.ndim:
+    if not x.ndim:
         return False
-    if not any(x.strides):
+    if not x.size or not any(x.strides):
         return True
     return bool((x == x.flat[0]).all()) and (x.flat[0] != 0 or not np.signbit(x).any() if x.dtype.kind == "f" else x.dtype.kind != "c")
 

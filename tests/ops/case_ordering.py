@@ -61,10 +61,25 @@ case(np.quantile, lambda x: np.quantile(x, np.float64(0.3), axis=(0, 2), keepdim
 case(np.quantile, lambda x: np.quantile(x, [[0.0, 0.5], [0.7, 1.0]], axis=1, keepdims=True), arr(2, 3, 2))
 case(np.quantile, lambda x: np.quantile(x, 1, overwrite_input=True), arr(4))
 case(np.quantile, lambda x: np.quantile(x, [0.2, 0.6], axis=1, method="inverted_cdf", weights=[0.5, 2.0, 1.0, 0.0]), arr(3, 4))
-case(np.quantile, lambda x: np.quantile(x, 0.4, method="inverted_cdf", weights=np.arange(12).reshape(3, 4)), arr(3, 4))
-case(np.quantile, lambda x: np.quantile(x, 0.4, (2, 1), method="inverted_cdf", weights=np.arange(6).reshape(2, 3)), arr(2, 3, 2))
+case(
+    np.quantile,
+    lambda x: np.quantile(x, 0.4, method="inverted_cdf", weights=np.arange(12).reshape(3, 4)),
+    arr(3, 4),
+    name="quantile-whole-weights-1",
+)
+case(
+    np.quantile,
+    lambda x: np.quantile(x, 0.4, (2, 1), method="inverted_cdf", weights=np.arange(6).reshape(2, 3)),
+    arr(2, 3, 2),
+    name="quantile-whole-weights-2",
+)
 if NUMPY >= (2, 4):  # the first that gives every element its own weight where an axis that stays comes after one that goes
-    case(np.quantile, lambda x: np.quantile(x, 0.4, (1, 0), method="inverted_cdf", weights=np.arange(6).reshape(3, 2)), arr(2, 3, 2))
+    case(
+        np.quantile,
+        lambda x: np.quantile(x, 0.4, (1, 0), method="inverted_cdf", weights=np.arange(6).reshape(3, 2)),
+        arr(2, 3, 2),
+        name="quantile-whole-weights-3",
+    )
 case(np.percentile, lambda x: np.percentile(x, 25), arr(4))
 case(np.percentile, lambda x: (np.percentile(x, 25, keepdims=True), np.median(x, keepdims=True)), np.float64(0.3), name="percentile-0-d")
 case(np.percentile, lambda x: np.percentile(x, [10, 50, 99], axis=-1, method="hazen"), arr(3, 5))

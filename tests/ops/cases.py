@@ -8,6 +8,7 @@ from tests.ops import (
     case_models,
     case_more,
     case_ordering,
+    case_program,
     case_reductions,
     case_shaping,
 )
@@ -15,4 +16,15 @@ from tests.ops.kit import CASES
 
 __all__ = ["CASES"]
 
-_ = (case_contraction, case_elementwise, case_indexing, case_linalg, case_models, case_more, case_ordering, case_reductions, case_shaping)
+_ = (
+    case_contraction,
+    case_elementwise,
+    case_indexing,
+    case_linalg,
+    case_models,
+    case_more,
+    case_ordering,
+    case_program,
+    case_reductions,
+    case_shaping,
+)

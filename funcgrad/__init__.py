@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from funcgrad import tree
+from funcgrad import program, tree
 from funcgrad.buffer import buffer
 from funcgrad.control.cond import cond, switch
 from funcgrad.control.fixed_point import fixed_point
@@ -13,6 +13,7 @@ from funcgrad.control.root import custom_root
 from funcgrad.control.scan import scan
 from funcgrad.control.schedules import Binomial
 from funcgrad.control.while_loop import fori_loop, while_loop
+from funcgrad.program import Program
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
 from funcgrad.transforms.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
@@ -21,6 +22,7 @@ from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.external import external
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_gradient, vjp
+from funcgrad.transforms.trace import trace
 from funcgrad.transforms.vmap import vmap
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Binomial",
     "Gradients",
+    "Program",
     "Tensor",
     "Var",
     "associative_scan",
@@ -58,11 +61,13 @@ __all__ = [
     "map",
     "nn",
     "ode",
+    "program",
     "scan",
     "stop_gradient",
     "switch",
     "tensor",
     "testing",
+    "trace",
     "tree",
     "value_and_grad",
     "vjp",

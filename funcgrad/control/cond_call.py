@@ -20,6 +20,7 @@ from funcgrad.ops.kinds import BY_UFUNC, Structured
 from funcgrad.ops.shaping import reshape
 from funcgrad.program.codegen import compiled
 from funcgrad.program.evaluate import evaluate
+from funcgrad.program.parts import alone
 from funcgrad.program.program import Program, renumbered
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply
@@ -229,8 +230,10 @@ def _pull_by(node: Node, cts: Any, acc: Cotangents, product: Product | None) -> 
 
 STRICTLY[_pull] = _pull_by
 
-COND = Structured(
-    "cond",
-    lambda *args, **params: tuple(CondCall("cond", **params).run(args)[0]),
-    lambda args, params: tuple(CondCall("cond", **params).apply(args)),
+COND = alone(
+    Structured(
+        "cond",
+        lambda *args, **params: tuple(CondCall("cond", **params).run(args)[0]),
+        lambda args, params: tuple(CondCall("cond", **params).apply(args)),
+    )
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 from funcgrad.core import Value, bind
 from funcgrad.ops.kinds import Elementwise
-from funcgrad.program.program import GUARD, Equation, Literal, Program
+from funcgrad.program.parts import GUARD, Equation, Literal
+from funcgrad.program.program import Program
 from funcgrad.program.vocabulary import bound
 
 

@@ -103,6 +103,16 @@ def test_second_derivative_of_a_linear_function(a: Any) -> None:
     close(fg.grad(lambda a: np.sum(np.real(fg.grad(lambda a: np.sum(np.real(L.eigvals(a))))(a) * W)))(a), 0)
 
 
+def test_second_derivative_of_the_largest() -> None:
+    """Where it is alone it has one, though all others are 0."""
+    a, t = np.outer(W[0], W[0]), symmetric(T)
+    for largest in (lambda a: L.eigvalsh(a)[-1], lambda a: L.norm(a, 2)):
+        gradient = fg.grad(largest)
+        expected = slope(lambda a, gradient=gradient: np.sum(gradient(a) * t), a, t)
+        close(np.sum(fg.jvp(gradient, (a,), (t,))[1] * t), expected, 1e-7)
+        close(np.einsum("ijkl,ij,kl", fg.hessian(largest)(a), t, t), expected, 1e-7)
+
+
 # ---- vectors alone
 
 

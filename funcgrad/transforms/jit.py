@@ -27,6 +27,7 @@ from funcgrad.tensor import Tensor
 from funcgrad.transforms.arguments import describe, dress, label_of
 from funcgrad.transforms.calls import newest
 from funcgrad.transforms.program_call import ProgramCall
+from funcgrad.transforms.quick import key_of, quick
 from funcgrad.transforms.record import Recorder, Recording, alike
 from funcgrad.transforms.trace import recorded
 from funcgrad.transforms.watching import Watch, unbound
@@ -37,7 +38,20 @@ PATHS = 16
 """So many paths of a signature are compiled; one that needs more looks at ever new values, and runs as it is."""
 
 _ndarray = np.ndarray
-_off = threading.local()
+
+
+class _Switch:
+    """`disable_jit`: in which threads it is on. `off` says whether in any."""
+
+    def __init__(self) -> None:
+        self.threads: list[int] = []
+        self.off = False
+
+    def is_off(self) -> bool:
+        return self.off and threading.get_ident() in self.threads
+
+
+_switch = _Switch()
 
 
 @contextlib.contextmanager
@@ -48,12 +62,14 @@ def disable_jit() -> Iterator[None]:
     ...     jit(lambda x: x + 1.0)(2.0)
     3.0
     """
-    before = getattr(_off, "is_on", False)
-    _off.is_on = True
+    thread = threading.get_ident()
+    _switch.threads.append(thread)
+    _switch.off = True
     try:
         yield
     finally:
-        _off.is_on = before
+        _switch.threads.remove(thread)
+        _switch.off = bool(_switch.threads)
 
 
 @overload
@@ -84,7 +100,15 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     compiled_function = Jitted(label, fun, numbers, names)
 
+    known = compiled_function.quick
+
     def jitted(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and not _switch.off:
+            key = key_of(args)
+            if key in known:
+                made = known[key](args)
+                if made is not NotImplemented:
+                    return made
         return compiled_function(args, kwargs)
 
     made: Any = dress(jitted, fun)
@@ -115,18 +139,21 @@ class Jitted:
         self.inner, self.args, self.kwargs = unbound(fun)
         self.static_argnums, self.static_argnames = static_argnums, static_argnames
         self.known: dict[Any, Signature] = {}
+        self.quick: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}
         self.lock = threading.RLock()
 
     def clear(self) -> None:
         """Forget all that is compiled."""
         with self.lock:
             self.known.clear()
+            self.quick.clear()
 
     # ---- a call
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if getattr(_off, "is_on", False):
+        if _switch.is_off():
             return self.fun(*args, **kwargs)
+        given = None if kwargs or self.args or self.kwargs or self.static_argnums or self.static_argnames else args
         if self.args or self.kwargs:
             args, kwargs = (*self.args, *args), {**self.kwargs, **kwargs}
         if self.static_argnums or self.static_argnames:
@@ -144,8 +171,17 @@ class Jitted:
             if made is not NotImplemented:
                 if k:
                     signature.paths = (program, *[p for p in signature.paths if p is not program])
+                self.shorten(given, signature)
                 return made
         return self.recorded(signature, args, kwargs, leaves)
+
+    def shorten(self, args: tuple[Any, ...] | None, signature: Signature) -> None:
+        """The next call with such arguments goes the short way to the path that was taken now."""
+        key = None if args is None else key_of(args)
+        if key is not None and args is not None and signature.watch is not None:
+            way = quick(signature.paths[0], signature.watch, args)
+            if way is not None:
+                self.quick[key] = way
 
     def signature(self, in_def: pytree.TreeDef, leaves: list[Any]) -> Signature:
         key = (in_def, *map(_kind, leaves))
@@ -164,6 +200,7 @@ class Jitted:
     def forget(self, signature: Signature) -> None:
         """A name that the function reads is bound to something else."""
         signature.paths, signature.watch = (), None
+        self.quick.clear()
         signature.waiting.clear()
 
     # ---- static arguments

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.core import Primitive, Value
+from funcgrad.core import Primitive, Value, dtype_of
 from funcgrad.ops.canonical import fshare, share
 from funcgrad.program import indices, products, shapes
 from funcgrad.program.promotion import typed
@@ -24,6 +24,11 @@ def _by(prim: Primitive) -> Callable[..., Any]:
 
 def _edges(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
     return indices.guarded(prim, args, params) if type(params["bins"]) is str else NotImplemented
+
+
+def _spectrum(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    """Of real matrices it is real where all its values are."""
+    return NotImplemented if dtype_of(args[0]).kind == "c" else indices.guarded(prim, args, params)
 
 
 LOWER: dict[str, Callable[..., Any]] = {
@@ -68,6 +73,9 @@ LOWER: dict[str, Callable[..., Any]] = {
     "alone": indices.guarded,
     "counted": indices.guarded,
     "roots": indices.guarded,
+    "eig": _spectrum,
+    "eigvals": _spectrum,
+    "residuals": indices.guarded,
     "edges_of": _edges,
     "wins": _by(share),
     "fwins": _by(fshare),

@@ -248,7 +248,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "eig": lambda x: tuple(np.linalg.eig(x)),
     "eigh": lambda x, uplo: tuple(np.linalg.eigh(x, uplo)),
     "eigvals": np.linalg.eigvals,
-    "eigvalsh": np.linalg.eigvalsh,
+    "eigvalsh": lambda x, uplo: np.linalg.eigvalsh(x, uplo),
     "fft": lambda x, axis, norm: np.fft.fft(x, None, axis, norm),
     "ifft": lambda x, axis, norm: np.fft.ifft(x, None, axis, norm),
     "rfft": lambda x, axis, norm: np.fft.rfft(x, None, axis, norm),
@@ -260,6 +260,7 @@ KERNELS = frozenset(
     "softmax log_softmax log_total sinc bessel_i norm recurrence cofactors second_cofactors statistic neighbours shares log_shares "
     "holders lasts partition_order bins_of edges_of rank matrix_rank closed_under_conjugation trimmed segments "
     "is_infinite unwrap_correction positions choices pairs alone argwhere has_nan "
-    "combination misfit singular real_component rebuilt one_order".split()
+    "combination misfit singular real_component rebuilt one_order apart positive_values "
+    "one_positive unless_zero refuse_free unknown_rate refused_rate regained recomposed".split()
 )
 """What several NumPy calls make together; their values are tested where they are defined."""

@@ -31,6 +31,16 @@ FACTORIES: dict[str, Any] = {"None": None} | {t.__name__: t for t in (bool, int,
 DICTS = {dict: "dict", OrderedDict: "OrderedDict", defaultdict: "defaultdict"}
 
 
+def _results() -> dict[str, type]:
+    made = [f(np.ones((1, 1))) for f in (np.linalg.eig, np.linalg.eigh, np.linalg.qr, np.linalg.slogdet, np.linalg.svd)]
+    made += [f(np.ones(1)) for f in (np.unique_all, np.unique_counts, np.unique_inverse)]
+    return {type(x).__name__: type(x) for x in made}
+
+
+RESULTS = _results()
+"""NumPy's own named tuples, by name."""
+
+
 def to_bytes(program: Program) -> bytes:
     writer = Writer(program.signature.name if program.signature else "")
     text = json.dumps({"format": FORMAT, "version": VERSION, "program": writer.program(program)}, separators=(",", ":"))
@@ -91,10 +101,10 @@ class Writer:
         inner = list(map(self.tree, children))
         if cls is NoneType:
             return None
-        if cls is list or cls is tuple:
+        if cls is list or cls is tuple or RESULTS.get(cls.__name__) is cls:
             return {cls.__name__: inner}
         if cls not in DICTS:
-            self.refuse(f"{cls.__name__} is no container of Python's own")
+            self.refuse(f"{cls.__name__} is no container of Python's own or of NumPy's")
         made: dict[str, Any] = {DICTS[cls]: [[self.value(k, "a key"), x] for k, x in zip(keys, inner, strict=True)]}
         if cls is defaultdict:
             name = next((name for name, f in FACTORIES.items() if f is static[0]), None)

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 from funcgrad import program, tree
 from funcgrad.buffer import buffer
 from funcgrad.control.cond import cond, switch
+from funcgrad.control.fixed_point import fixed_point
+from funcgrad.control.linear_solve import custom_linear_solve
 from funcgrad.control.maps import associative_scan, map
+from funcgrad.control.root import custom_root
 from funcgrad.control.scan import scan
 from funcgrad.control.schedules import Binomial
 from funcgrad.control.while_loop import fori_loop, while_loop
@@ -23,7 +26,7 @@ from funcgrad.transforms.trace import trace
 from funcgrad.transforms.vmap import vmap
 
 if TYPE_CHECKING:
-    from funcgrad import nn, testing
+    from funcgrad import nn, ode, testing
 
 __all__ = [
     "Binomial",
@@ -39,9 +42,12 @@ __all__ = [
     "checkpoint_policies",
     "cond",
     "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "custom_vmap",
     "external",
+    "fixed_point",
     "fori_loop",
     "grad",
     "hessian",
@@ -54,6 +60,7 @@ __all__ = [
     "linearize",
     "map",
     "nn",
+    "ode",
     "program",
     "scan",
     "stop_gradient",
@@ -70,7 +77,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`fg.nn` and `fg.testing` are imported when they are first asked for: most programs need neither."""
-    if name in ("nn", "testing"):
+    """`fg.nn`, `fg.ode` and `fg.testing` are imported when they are first asked for: most programs need none of them."""
+    if name in ("nn", "ode", "testing"):
         return importlib.import_module(f"funcgrad.{name}")
     raise AttributeError(f"module 'funcgrad' has no attribute {name!r}")

@@ -352,6 +352,31 @@ class ClosedOverTracerError(LeakedTracerError):
         )
 
 
+# ---- solvers
+
+
+class HiddenTracerError(FuncgradError, RuntimeError):
+    """A solver reaches a traced value in a place where it cannot be found, and needs it after its transformation has ended."""
+
+    def __init__(self, function: str, transformation: str, place: str) -> None:
+        self.transformation, self.function, self.place = transformation, function, place
+        super().__init__(
+            f"a solver of {function} reaches a traced value of {transformation} ({place}), which has ended, in an object or a global "
+            "variable. What it uses must come through the function that it is given, or stand in a closure, a partial or a pytree."
+        )
+
+
+class ConvergenceError(FuncgradError, RuntimeError):
+    """An iteration that did not come to rest."""
+
+    def __init__(self, transformation: str, steps: int, change: float, tolerance: float) -> None:
+        self.steps, self.change, self.tolerance = steps, change, tolerance
+        last = f"changed x by {change:.2g} times its size, more than {tolerance:.2g}" if change < float("inf") else "gave inf or nan"
+        text = f"{transformation}: no fixed point after {steps} {'step' if steps == 1 else 'steps'}: the last one {last}. "
+        text += "Raise `maxiter` or `xtol`, or begin nearer to it. "
+        super().__init__(f"{text}Where the slope of the function is 1 or more, use `custom_root` with Newton's method.")
+
+
 # ---- pytrees
 
 
@@ -479,3 +504,14 @@ class RuleError(GradientError):
     def __init__(self, function: str, what: str, values: tuple[object, object]) -> None:
         self.found, self.expected = values
         super().__init__(f"check_rule({function}): {what.format(*values)}.")
+
+
+# ---- differential equations
+
+
+class IntegrationError(FuncgradError, RuntimeError):
+    """The solver did not reach the end of the time range."""
+
+    def __init__(self, label: str, t: float, steps: int, why: str) -> None:
+        self.t, self.steps = t, steps
+        super().__init__(f"{label}: stuck at t = {t!r} after {steps} steps. {why}")

@@ -19,7 +19,7 @@ from funcgrad.ops.shaping import reshape
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Value:
-    x = operand(x)
+    x = _inexact(x)
     shape = shape_of(x)
     n = len(shape)
     axes = tuple(range(-n, 0))
@@ -28,6 +28,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Va
     else:
         out, axes = _of_axes(x, ord, axes if axis is None else axis if isinstance(axis, tuple) else _one_axis(axis))
     return _kept(out, shape, axes) if keepdims else out
+
+
+def _inexact(x: Any) -> Value:
+    x = operand(x)
+    return x if dtype_of(x).kind in "fc" else x.astype(np.float64)
 
 
 def _one_axis(axis: Any) -> Axes:
@@ -98,7 +103,7 @@ def _matrices(x: Value, ord: Any, row: int, column: int) -> Value:
 
 @implements(np.linalg.vector_norm)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Value:
-    x = operand(x)
+    x = _inexact(x)
     shape = shape_of(x)
     n = len(shape)
     axes = tuple(range(-n, 0)) if axis is None else tuple(sorted(i - n for i in normalize_axis_tuple(axis, n)))

@@ -129,7 +129,7 @@ def tree(x: Any) -> Any:
     """A tree whose leaves are 0."""
     if x is None or x == "*":
         return None if x is None else 0
-    name, body = next(iter(a(dict, x).items()))
+    name, body = (*a(dict, x).items(), ("", []))[0]
     if name in ("list", "tuple"):
         return {"list": list, "tuple": tuple}[name](map(tree, a(list, body)))
     items = {value(k): tree(v) for k, v in a(list, body)}

@@ -259,7 +259,7 @@ batches(
     "phase split unstack cumprod cummax cummin var prod max min nanmax nanmin logsumexp sinc bessel_i inv cholesky det cofactors "
     "slogdet norm softmax log_softmax log_total astype window embed roll diagonal embed_diagonal reverse cumsum sum mean any all "
     "count_nonzero argmax argmin nanargmax nanargmin lasts argsort argpartition partition_order positions choices round is_infinite "
-    "digitize bins_of is_in",
+    "digitize bins_of is_in fft ifft rfft irfft",
 )
 batches(aligned, "quotient wins fwins sign exponent holders vecdot cross recurrence second_cofactors")
 batches(together, "shares log_shares lexsort concatenate stack")

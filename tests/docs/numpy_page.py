@@ -34,7 +34,7 @@ def linalg() -> str:
 
 
 def missing() -> str:
-    return sentence(name_of(f) for f in dispatched(np.linalg, np.fft) if f not in FUNCTIONS)
+    return sentence(name_of(f) for f in dispatched(np.linalg) if f not in FUNCTIONS)
 
 
 def callables() -> str:

@@ -236,3 +236,37 @@ def test_text_of_strangers_stays_text() -> None:
     assert len(program.text(lines=True).splitlines()) == len(load(json.dumps(base()).encode()).text().splitlines())
     assert "<script>" not in program._repr_html_() + program.mermaid()
     np.testing.assert_array_equal(program(X, "a"), W @ X)
+
+
+def places(x: Any) -> list[tuple[Any, Any]]:
+    """Every container in JSON with each of its keys."""
+    keys = list(x) if type(x) is dict else range(len(x)) if type(x) is list else []
+    return [(x, k) for k in keys] + [place for k in keys for place in places(x[k])]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 99) | st.sampled_from([10**30, 1.5, "", "a", "float64", "dot", "*", "bool", EVIL, "AAAA"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["tuple", "list", "dict", "number", "dtype", "op"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+@given(st.data())
+def test_any_change_is_refused_or_harmless(data: Any) -> None:
+    """Whatever stands anywhere in the bytes: loading gives a program that keeps the rules, or the one error."""
+    changed = base()
+    found = places(changed)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at, key = found[data.draw(st.integers(0, len(found) - 1))]
+        at[key] = data.draw(JSON)
+    try:
+        program = load(json.dumps(changed).encode())
+    except errors.InvalidDataError:
+        return
+    assert load(program.to_bytes()) == program
+    assert str(program)
+    assert program.mermaid()

@@ -68,6 +68,26 @@ class ObjectOperandError(FuncgradError, TypeError):
         )
 
 
+class EqualValuesError(FuncgradError, ValueError):
+    """A loss of vectors that belong to equal eigenvalues or singular values has no derivative that follows from theirs."""
+
+    def __init__(self, name: str, together: bool) -> None:
+        self.name, self.together = name, together
+        values = "singular values" if name.startswith("svd") else "eigenvalues"
+        which = f"vectors of equal {values} (or which phases of complex ones)" if name != "qr" else "columns of Q beyond those of A"
+        if together:
+            text = (
+                f"the loss uses {values} that are equal together with their vectors, and its derivative does not follow from theirs. "
+                f"Use one of them alone, or make the {values} differ: `A + np.diag(1e-6 * np.arange(n))`."
+            )
+        else:
+            text = (
+                f"the loss depends on which {which} were chosen, so it has no derivative here. "
+                "Use what does not depend on the choice, such as the projection `V @ V.conj().T`."
+            )
+        super().__init__(f"np.linalg.{name}: {text}")
+
+
 class ForeignArrayError(FuncgradError, TypeError):
     """An array class whose operations mean something else than those of ndarrays."""
 

@@ -34,8 +34,10 @@ def loop_of(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def rank(e: Equation) -> int:
-    """How many axes the params count."""
-    return max([len(x.shape) for x in e.inputs], default=0) + (e.primitive.name == "stack")
+    """How many axes the params count; these two count those of the result."""
+    if e.primitive.name in ("stack", "scatter_add"):
+        return len(e.outputs[0].shape)
+    return max([len(x.shape) for x in e.inputs], default=0)
 
 
 # ---- which primitives

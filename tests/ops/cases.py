@@ -13,6 +13,7 @@ from tests.ops import (
     case_program,
     case_reductions,
     case_shaping,
+    case_spectra,
 )
 from tests.ops.kit import CASES
 
@@ -31,4 +32,5 @@ _ = (
     case_program,
     case_reductions,
     case_shaping,
+    case_spectra,
 )

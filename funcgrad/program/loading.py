@@ -20,7 +20,7 @@ from funcgrad.program.calls import Signature
 from funcgrad.program.check import check
 from funcgrad.program.parts import GUARD, KINDS, RECORDS, Atom, Equation, Leaf, Line, Literal, Static, Var, known
 from funcgrad.program.program import Program
-from funcgrad.program.saving import DTYPES, FACTORIES, FORMAT, PYTHON, VERSION
+from funcgrad.program.saving import DTYPES, FACTORIES, FORMAT, PYTHON, VERSION, numpy_tuples
 
 
 def load(data: bytes) -> Program:
@@ -132,6 +132,8 @@ def tree(x: Any) -> Any:
     name, body = (*a(dict, x).items(), ("", []))[0]
     if name in ("list", "tuple"):
         return {"list": list, "tuple": tuple}[name](map(tree, a(list, body)))
+    if name in numpy_tuples():
+        return tuple.__new__(numpy_tuples()[name], map(tree, a(list, body)))
     items = {value(k): tree(v) for k, v in a(list, body)}
     if len(items) < len(body):
         refuse("a dict has a key twice")

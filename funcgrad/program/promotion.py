@@ -34,6 +34,8 @@ def typed(prim: Primitive, values: Sequence[Value], out: Any) -> Sequence[DType 
         return [whole] * len(values)
     if prim.name in OF_THE_LAST:
         return [dtype_of(values[-1])] * len(values)
+    if prim.name == "rfft":  # of real numbers, as precise as its result
+        whole = np.zeros((), whole).real.dtype
     if _promotes(prim, values, whole):
         return [whole if k < _count(prim) else _weak(v, values) for k, v in enumerate(values)]
     return [_weak(v, values) for v in values]

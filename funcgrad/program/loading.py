@@ -133,7 +133,7 @@ def tree(x: Any) -> Any:
     if name in ("list", "tuple"):
         return {"list": list, "tuple": tuple}[name](map(tree, a(list, body)))
     if name in numpy_tuples():
-        return tuple.__new__(numpy_tuples()[name], map(tree, a(list, body)))
+        return numpy_tuples()[name]._make(map(tree, a(list, body)))  # type: ignore[attr-defined]
     items = {value(k): tree(v) for k, v in a(list, body)}
     if len(items) < len(body):
         refuse("a dict has a key twice")

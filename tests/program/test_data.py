@@ -81,6 +81,13 @@ def test_captured_arrays_are_saved_and_frozen() -> None:
     assert fg.grad(lambda x: np.sum(again(x)))(X).tolist() == W.sum(0).tolist()
 
 
+def test_empty_captured_arrays() -> None:
+    """Arrays without elements, and without axes, come back as well."""
+    empty, point = np.zeros((0, 3), np.int32), np.array(2.0)
+    again = load(fg.trace(lambda x: (x * point, empty, np.sum(empty, axis=1)))(X).to_bytes())
+    assert bits(again(X)) == bits((X * 2.0, empty, np.sum(empty, axis=1)))
+
+
 def test_a_pickle_names_one_function() -> None:
     """What a pickle of a program may call is `funcgrad.program.load`, on bytes, and nothing else."""
     data = pickle.dumps(fg.trace(FUNCTIONS["while and cond"][0])(X))
@@ -208,6 +215,10 @@ STRANGERS: dict[str, tuple[Callable[[], Any], str]] = {
     "no call": (lambda: changed("program", "signature", "in", to={"list": ["*", "*"]})(), "no call"),
     "class of leaves": (lambda: changed("program", "signature", "outs", to=["object"])(), "a part is missing"),
     "class of trees": (lambda: changed("program", "signature", "out", to={"os.system": ["*"]})(), "another form"),
+    "tuple class of another length": (
+        lambda: changed("program", "signature", "out", to={"SVDResult": ["*"]})(),
+        "another form",
+    ),
     "factory": (lambda: changed("program", "signature", "out", to={"defaultdict": [["a", "*"]], "makes": "eval"})(), "a part is missing"),
     "key twice": (lambda: changed("program", "signature", "out", to={"dict": [["a", "*"], ["a", "*"]]})(), "a key twice"),
     "key that changes": (lambda: changed("program", "signature", "out", to={"dict": [[{"list": []}, "*"]]})(), "another form"),

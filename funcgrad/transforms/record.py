@@ -156,6 +156,8 @@ class Recorder(Interpreter):
         own: Var = x._var
         if dtype is None or dtype == own.dtype:
             return own
+        if type(x._value) is int and dtype.kind in "iu":
+            bool((x >= np.iinfo(dtype).min) & (x <= np.iinfo(dtype).max))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
 
     # ---- looks

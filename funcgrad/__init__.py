@@ -3,13 +3,17 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from funcgrad import tree
+from funcgrad import program, tree
 from funcgrad.buffer import buffer
 from funcgrad.control.cond import cond, switch
+from funcgrad.control.fixed_point import fixed_point
+from funcgrad.control.linear_solve import custom_linear_solve
 from funcgrad.control.maps import associative_scan, map
+from funcgrad.control.root import custom_root
 from funcgrad.control.scan import scan
 from funcgrad.control.schedules import Binomial
 from funcgrad.control.while_loop import fori_loop, while_loop
+from funcgrad.program import Program
 from funcgrad.tape import Gradients, Var, backward
 from funcgrad.tensor import Tensor, tensor
 from funcgrad.transforms.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
@@ -17,15 +21,18 @@ from funcgrad.transforms.custom import custom_jvp, custom_vjp, custom_vmap
 from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.external import external
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
+from funcgrad.transforms.jit import disable_jit, jit
 from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_gradient, vjp
+from funcgrad.transforms.trace import trace
 from funcgrad.transforms.vmap import vmap
 
 if TYPE_CHECKING:
-    from funcgrad import nn, testing
+    from funcgrad import nn, ode, testing
 
 __all__ = [
     "Binomial",
     "Gradients",
+    "Program",
     "Tensor",
     "Var",
     "associative_scan",
@@ -36,9 +43,13 @@ __all__ = [
     "checkpoint_policies",
     "cond",
     "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "custom_vmap",
+    "disable_jit",
     "external",
+    "fixed_point",
     "fori_loop",
     "grad",
     "hessian",
@@ -46,16 +57,20 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "linear_transpose",
     "linearize",
     "map",
     "nn",
+    "ode",
+    "program",
     "scan",
     "stop_gradient",
     "switch",
     "tensor",
     "testing",
+    "trace",
     "tree",
     "value_and_grad",
     "vjp",
@@ -65,7 +80,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`fg.nn` and `fg.testing` are imported when they are first asked for: most programs need neither."""
-    if name in ("nn", "testing"):
+    """`fg.nn`, `fg.ode` and `fg.testing` are imported when they are first asked for: most programs need none of them."""
+    if name in ("nn", "ode", "testing"):
         return importlib.import_module(f"funcgrad.{name}")
     raise AttributeError(f"module 'funcgrad' has no attribute {name!r}")

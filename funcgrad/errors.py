@@ -68,6 +68,26 @@ class ObjectOperandError(FuncgradError, TypeError):
         )
 
 
+class EqualValuesError(FuncgradError, ValueError):
+    """A loss of vectors that belong to equal eigenvalues or singular values has no derivative that follows from theirs."""
+
+    def __init__(self, name: str, together: bool) -> None:
+        self.name, self.together = name, together
+        values = "singular values" if name.startswith("svd") else "eigenvalues"
+        which = f"vectors of equal {values} (or which phases of complex ones)" if name != "qr" else "columns of Q beyond those of A"
+        if together:
+            text = (
+                f"the loss uses {values} that are equal together with their vectors, and its derivative does not follow from theirs. "
+                f"Use one of them alone, or make the {values} differ: `A + np.diag(1e-6 * np.arange(n))`."
+            )
+        else:
+            text = (
+                f"the loss depends on which {which} were chosen, so it has no derivative here. "
+                "Use what does not depend on the choice, such as the projection `V @ V.conj().T`."
+            )
+        super().__init__(f"np.linalg.{name}: {text}")
+
+
 class ForeignArrayError(FuncgradError, TypeError):
     """An array class whose operations mean something else than those of ndarrays."""
 
@@ -214,6 +234,61 @@ class BatchAxisError(FuncgradError, ValueError):
         super().__init__(f"{transformation}: {what}")
 
 
+# ---- programs
+
+
+class InvalidProgramError(FuncgradError, ValueError):
+    """A program breaks a rule that all programs keep."""
+
+    def __init__(self, equation: str, wrong: str) -> None:
+        self.equation, self.wrong = equation, wrong
+        super().__init__(f"check: {equation}: {wrong}.")
+
+
+class ProgramArgumentError(FuncgradError, TypeError):
+    """A program was called with other arguments than it was recorded for."""
+
+    def __init__(self, function: str, now: str, was: str) -> None:
+        self.function = function
+        super().__init__(
+            f"program {function}: {now}, but {was} when the program was recorded. A program has one structure, one shape and one dtype "
+            f"for each argument: record another with `fg.trace({function})(…)`."
+        )
+
+
+class GuardError(FuncgradError, ValueError):
+    """A program met a value for which its function would take another path."""
+
+    def __init__(self, function: str, place: tuple[str, str], kind: str, recorded: object, now: object) -> None:
+        self.function, self.place, self.kind, self.recorded, self.now = function, place, kind, recorded, now
+        where = f" in {place[0]} ({place[1]})" if place[1] else ""
+        found = f"is {now!r}, but was {recorded!r}" if now is not None else f"is no longer {recorded!r}, as it was"
+        look = "the integer" if kind == "index" else f"{kind}()"
+        instead = "or use `np.where` instead of `if`" if kind == "bool" else "or use NumPy functions of the value"
+        super().__init__(
+            f"program {function}: {look} of a traced value{where} {found} when the program was recorded. A program is one path "
+            f"through its function. Record another for these arguments with `fg.trace({function})(…)`, {instead}."
+        )
+
+
+class NotDataError(FuncgradError, TypeError):
+    """A program that cannot be written as data."""
+
+    def __init__(self, function: str, what: str) -> None:
+        self.function, self.what = function, what
+        super().__init__(
+            f"program {function}: {what}, so it cannot be saved or pickled. Save what makes it, and record it again with `fg.trace`."
+        )
+
+
+class InvalidDataError(FuncgradError, ValueError):
+    """Bytes that are no program."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"load: {what}. Bytes that `Program.to_bytes` wrote are a program, and no others.")
+
+
 # ---- the tape
 
 
@@ -297,15 +372,29 @@ class ClosedOverTracerError(LeakedTracerError):
         )
 
 
-# ---- programs
+# ---- solvers
 
 
-class InvalidProgramError(FuncgradError, ValueError):
-    """A program breaks a rule that all programs keep."""
+class HiddenTracerError(FuncgradError, RuntimeError):
+    """A solver reaches a traced value in a place where it cannot be found, and needs it after its transformation has ended."""
 
-    def __init__(self, equation: str, wrong: str) -> None:
-        self.equation, self.wrong = equation, wrong
-        super().__init__(f"check: {equation}: {wrong}.")
+    def __init__(self, function: str, transformation: str, place: str) -> None:
+        self.transformation, self.function, self.place = transformation, function, place
+        super().__init__(
+            f"a solver of {function} reaches a traced value of {transformation} ({place}), which has ended, in an object or a global "
+            "variable. What it uses must come through the function that it is given, or stand in a closure, a partial or a pytree."
+        )
+
+
+class ConvergenceError(FuncgradError, RuntimeError):
+    """An iteration that did not come to rest."""
+
+    def __init__(self, transformation: str, steps: int, change: float, tolerance: float) -> None:
+        self.steps, self.change, self.tolerance = steps, change, tolerance
+        last = f"changed x by {change:.2g} times its size, more than {tolerance:.2g}" if change < float("inf") else "gave inf or nan"
+        text = f"{transformation}: no fixed point after {steps} {'step' if steps == 1 else 'steps'}: the last one {last}. "
+        text += "Raise `maxiter` or `xtol`, or begin nearer to it. "
+        super().__init__(f"{text}Where the slope of the function is 1 or more, use `custom_root` with Newton's method.")
 
 
 # ---- pytrees
@@ -435,3 +524,14 @@ class RuleError(GradientError):
     def __init__(self, function: str, what: str, values: tuple[object, object]) -> None:
         self.found, self.expected = values
         super().__init__(f"check_rule({function}): {what.format(*values)}.")
+
+
+# ---- differential equations
+
+
+class IntegrationError(FuncgradError, RuntimeError):
+    """The solver did not reach the end of the time range."""
+
+    def __init__(self, label: str, t: float, steps: int, why: str) -> None:
+        self.t, self.steps = t, steps
+        super().__init__(f"{label}: stuck at t = {t!r} after {steps} steps. {why}")

@@ -3,9 +3,12 @@
 import gc
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.laws.paths import PATHS
 
 settings.register_profile("dev", max_examples=25)
 settings.register_profile("ci", max_examples=200, derandomize=True, deadline=None)
@@ -18,3 +21,10 @@ def collector_comes_back() -> Iterator[None]:
     """Doors hold the cyclic collector back; after every test it runs again."""
     yield
     assert gc.isenabled()
+
+
+@pytest.fixture(params=PATHS)
+def both_paths(request: Any) -> Iterator[None]:
+    """The same tests, on both paths of the machine."""
+    with PATHS[request.param]():
+        yield

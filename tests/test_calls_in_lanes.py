@@ -13,6 +13,8 @@ from funcgrad import errors
 from funcgrad.core import Traced
 from funcgrad.transforms.lanes import one_by_one
 
+pytestmark = pytest.mark.usefixtures("both_paths")
+
 X = np.array([[0.3, -0.7], [1.1, 0.4], [-0.2, 0.9]])
 W = np.array([1.0, 2.0])
 

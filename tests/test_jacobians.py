@@ -12,6 +12,8 @@ import pytest
 import funcgrad as fg
 from funcgrad import errors
 
+pytestmark = pytest.mark.usefixtures("both_paths")
+
 LARGE = 20_000  # elements: above the size up to which arrays are copied
 
 JACOBIANS = pytest.mark.parametrize("jac", [fg.jacfwd, fg.jacrev], ids=["jacfwd", "jacrev"])

@@ -12,6 +12,8 @@ import pytest
 import funcgrad as fg
 from funcgrad import errors
 
+pytestmark = pytest.mark.usefixtures("both_paths")
+
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4))
 W = RNG.normal(size=4)

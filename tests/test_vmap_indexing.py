@@ -11,6 +11,8 @@ import pytest
 import funcgrad as fg
 from funcgrad import errors
 
+pytestmark = pytest.mark.usefixtures("both_paths")
+
 N = 3
 """The batch size, which is also a dimension of `X`."""
 

@@ -11,6 +11,8 @@ import pytest
 import funcgrad as fg
 from funcgrad import errors
 
+pytestmark = pytest.mark.usefixtures("both_paths")
+
 X = np.array([-2.0, -0.5, 0.0, 0.3, 1.0, 7.0, -3.0, 2.5])
 
 
@@ -66,16 +68,17 @@ def by_loop(f: Any, *arrays: Any) -> Any:
     return np.stack([np.asarray(f(*row)) for row in zip(*arrays, strict=True)])
 
 
+@pytest.mark.parametrize("X", [X, np.repeat(X, 7), np.repeat(X, [1, 9, 1, 1, 12, 1, 2, 1])], ids=["few", "groups", "both"])
 @pytest.mark.parametrize("f", [bent, newton, bisect, tax], ids=lambda f: f.__name__)
-def test_branches_and_loops(f: Any) -> None:
-    """Values and gradients, from inside and outside, are those of a loop."""
+def test_branches_and_loops(f: Any, X: Any) -> None:
+    """Values and gradients, from inside and outside, are those of a loop; whether lanes run together or alone."""
     np.testing.assert_allclose(fg.vmap(f)(X), by_loop(f, X), rtol=1e-13)
     if f is bisect:
         return
     slopes = [fg.grad(lambda x: f(x) + 0 * x)(x) for x in X]
     np.testing.assert_allclose(fg.vmap(fg.grad(lambda x: f(x) + 0 * x))(X), slopes, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(fg.grad(lambda x: np.sum(fg.vmap(f)(x)))(X), slopes, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(fg.jvp(fg.vmap(f), (X,), (np.ones(8),))[1], slopes, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(fg.jvp(fg.vmap(f), (X,), (np.ones(len(X)),))[1], slopes, rtol=1e-12, atol=1e-14)
     curves = [fg.grad(fg.grad(lambda x: f(x) + 0 * x**2))(x) for x in X]
     np.testing.assert_allclose(fg.vmap(fg.grad(fg.grad(lambda x: f(x) + 0 * x**2)))(X), curves, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(np.diag(fg.hessian(lambda x: np.sum(fg.vmap(f)(x)))(X)), curves, rtol=1e-10, atol=1e-12)
@@ -89,22 +92,199 @@ def test_counts() -> None:
     assert found.dtype == int
 
 
+def size_of(x: Any) -> int:
+    """In how many lanes at once a function runs."""
+    return x._main.size if isinstance(x, fg.Tensor) else 1
+
+
 def test_runs() -> None:
     """As many runs as there are paths; the most frequent answer goes first, so that most lanes run once."""
     sizes = []
 
     def f(x):
         if x > 0:
-            sizes.append(x._main.size)
+            sizes.append(size_of(x))
             return x
-        sizes.append(x._main.size)
+        sizes.append(size_of(x))
         return -x
 
-    np.testing.assert_array_equal(fg.vmap(f)(X), np.abs(X))
-    assert sizes == [4, 4]
+    y = np.repeat([2.0, -1.0, 3.0], [5, 8, 4])
+    np.testing.assert_array_equal(fg.vmap(f)(y), np.abs(y))
+    assert sizes == [9, 8]
     sizes.clear()
-    fg.vmap(f)(np.array([1.0, 2.0, -1.0, 3.0]))
-    assert sizes == [3, 1]
+    fg.vmap(f)(y[2:11])
+    assert sizes == [1] * 9
+    sizes.clear()
+    fg.vmap(f)(y[4:])
+    assert sizes == [8, 1, 1, 1, 1, 1]
+
+
+def test_lanes_that_part_again_and_again() -> None:
+    """Where each lane has a path of its own, few runs are for many lanes."""
+    sizes = []
+
+    def f(y):
+        sizes.append(size_of(y))
+        return bisect(y)
+
+    y = np.linspace(-9, 9, 1000)
+    with pytest.warns(UserWarning, match="more than 64 different paths"):
+        np.testing.assert_allclose(fg.vmap(f)(y), [bisect(t) for t in y])
+    assert len([size for size in sizes if size > 1]) < 6
+    assert sizes.count(1) == 1000
+    sizes.clear()
+    fg.vmap(f)(np.repeat(y[::100], 50))
+    assert len(sizes) == 10
+    assert min(sizes) == 50
+
+
+def test_what_a_lane_alone_gets() -> None:
+    """NumPy's scalars, in their dtype; what is not mapped is the object that was passed."""
+    seen = []
+
+    def f(x, tree, note, same):
+        if x < 2:
+            return x
+        seen.append((type(x), type(tree["a"]), type(tree["b"]), type(note["k"]), note["s"] is same["any"], same is given))
+        return x + tree["a"]
+
+    given = {"any": object()}
+    tree = {"a": np.arange(3, dtype=np.int8), "b": np.array([True, False, True])}
+    note = {"k": np.arange(3) * 1j, "s": given["any"]}
+    found = fg.vmap(f, in_axes=(0, 0, {"k": 0, "s": None}, None))(np.arange(3, dtype=np.float32), tree, note, given)
+    assert seen == [(np.float32, np.int8, np.bool_, np.complex128, True, True)]
+    np.testing.assert_array_equal(found, [0, 1, 4])
+    assert found.dtype == np.float32
+    kinds = []
+    fg.vmap(lambda x: kinds.append(type(x)) if x > 0 else None, out_axes=None)(X[:6])
+    assert kinds == [np.float64] * 3
+
+
+def test_arrays_and_tensors_stay_mapped() -> None:
+    """`y = x; y += 1` leaves `x` alone in all lanes, and Tensors give Tensors."""
+
+    def f(x):
+        if x[0] > 0:
+            y = x
+            y += 1
+            return x + y
+        return x
+
+    rows = np.stack([X, X], 1)
+    np.testing.assert_array_equal(fg.vmap(f)(rows), np.where(rows > 0, 2 * rows + 1, rows))
+    seen = []
+    found = fg.vmap(lambda x: seen.append(type(x)) or (x if x > 0 else x.at[()].set(2.0)))(fg.tensor(X))
+    assert isinstance(found, fg.Tensor)
+    assert all(issubclass(kind, fg.Tensor) for kind in seen)
+    np.testing.assert_array_equal(np.asarray(found), np.where(X > 0, X, 2))
+
+
+def test_kinds_of_results() -> None:
+    """Whether lanes run together or alone does not show in what comes out."""
+    table = fg.tensor([1.0, 2.0, 4.0])
+    for x in (X, np.repeat(X, 9)):
+        found = fg.vmap(lambda x: x * table[1] if x > 0 else x * table[0])(x)
+        assert type(found) is np.ndarray
+        assert not found.flags.writeable
+        f = lambda x: (float(x), 1, np.float32(2), x > 0, [x * np.ones(2)]) if x > 0 else (2, 1.5, 2, False, [(x, 1)])
+        found = fg.pytree.leaves(fg.vmap(lambda x: tuple(map(np.asarray, f(x)[:2])) + f(x)[2:4])(x))  # noqa: B023
+        assert [a.dtype for a in found] == [np.float64, np.float64, np.float64, np.bool_]
+
+
+def test_what_scalars_cannot_do() -> None:
+    """A lane whose path asks for more than NumPy's scalars have is mapped after all."""
+    found = fg.vmap(lambda x: x if x > 0 else x.at[()].set(2.0))(X)
+    np.testing.assert_array_equal(found, np.where(X > 0, X, 2))
+
+
+def test_lanes_alone_over_older_values() -> None:
+    """Derivatives and lanes outside of it see every operation of a lane that runs alone, and what it closes over."""
+
+    def f(x, w):
+        if x * w[0] > 0.2:
+            return np.sin(x) * w[1]
+        return x**2 * w[0] if x > -1 else x * x * x
+
+    def loop(x, w):
+        return np.stack([f(t, w) for t in x])
+
+    w = np.array([0.5, 2.0])
+    for x in (X[:3], X, np.repeat(X, 9)):
+        over = lambda x, w: fg.vmap(lambda each: f(each, w))(x)
+        given = lambda x, w: fg.vmap(f, in_axes=(0, None))(x, w)
+        for mapped in (over, given):
+            for k in range(2):
+                np.testing.assert_allclose(fg.jacrev(mapped, k)(x, w), fg.jacrev(loop, k)(x, w), atol=1e-14)
+                np.testing.assert_allclose(fg.jacfwd(mapped, k)(x, w), fg.jacrev(loop, k)(x, w), atol=1e-14)
+            total = lambda x, w, mapped=mapped: np.sum(mapped(x, w) ** 2)
+            np.testing.assert_allclose(fg.hessian(total, 1)(x, w), fg.hessian(lambda x, w: np.sum(loop(x, w) ** 2), 1)(x, w), atol=1e-12)
+        slopes = fg.vmap(fg.grad(f, 1), in_axes=(0, None))(x, w)
+        np.testing.assert_allclose(slopes, fg.jacrev(loop, 1)(x, w), atol=1e-14)
+        cross = fg.jacrev(lambda w: fg.vmap(fg.grad(f), in_axes=(0, None))(x, w))(w)  # noqa: B023
+        np.testing.assert_allclose(cross, np.stack([fg.jacrev(lambda w, t=t: fg.grad(f)(t, w))(w) for t in x]), atol=1e-13)
+        ws = np.stack([w, -w, 3 * w])
+        nested = fg.vmap(lambda w: fg.vmap(f, in_axes=(0, None))(x, w))(ws)  # noqa: B023
+        np.testing.assert_allclose(nested, np.stack([loop(x, w) for w in ws]))
+        both = fg.vmap(fg.vmap(f, in_axes=(0, None)), in_axes=(0, 0))(np.stack([x, -x, 2 * x]), ws)
+        np.testing.assert_allclose(both, np.stack([loop(s * x, w) for s, w in zip([1, -1, 2], ws, strict=True)]))
+
+
+def test_arrays_of_older_values_alone() -> None:
+    """Lanes that are slices of a traced matrix."""
+
+    def f(row):
+        return np.sum(row**2) if row[0] > 0 else np.prod(row)
+
+    rows = np.stack([X[:4], X[4:], X[2:6]])
+    np.testing.assert_allclose(fg.grad(lambda a: np.sum(fg.vmap(f)(a)))(rows), np.stack([fg.grad(f)(r) for r in rows]))
+    np.testing.assert_allclose(fg.vmap(fg.vmap(f))(np.stack([rows, -rows])), [[f(r) for r in rows], [f(-r) for r in rows]])
+    a = fg.Var(rows)
+    np.testing.assert_allclose(np.asarray(fg.backward(np.sum(fg.vmap(f)(a)))[a]), np.stack([fg.grad(f)(r) for r in rows]))
+
+
+def test_catching_everything() -> None:
+    """A function that catches even what stops a run gives what it gives without `vmap`."""
+
+    def f(x):
+        try:
+            return x if x > 0 else -x
+        except:  # noqa: E722
+            return 7.0
+
+    np.testing.assert_array_equal(fg.vmap(f)(X), np.abs(X))
+    np.testing.assert_array_equal(fg.vmap(fg.vmap(f))(np.stack([X, -X])), np.abs([X, X]))
+
+
+def test_cleanup() -> None:
+    """A run that stops leaves its `with` and `finally` in order."""
+    open_now = [0]
+
+    def f(x):
+        open_now[0] += 1
+        try:
+            with np.errstate(over="raise"):
+                return fg.grad(bent)(x)
+        finally:
+            open_now[0] -= 1
+
+    before = np.geterr()
+    np.testing.assert_allclose(fg.vmap(f)(X), [fg.grad(bent)(x) for x in X])
+    assert np.geterr() == before
+    assert open_now == [0]
+
+
+def test_calls_alone() -> None:
+    """Custom rules, external code and checkpoints in lanes that run alone."""
+    import math
+
+    erf = fg.external(math.erf, jvp=lambda p, t: 2 / np.sqrt(np.pi) * np.exp(-(p[0] ** 2)) * t[0])
+    f = lambda x: erf(x) if x > 0.2 else fg.checkpoint(np.sin)(x) * x
+    slopes = [fg.grad(f)(x) for x in X]
+    np.testing.assert_allclose(fg.vmap(f)(X), [f(x) for x in X])
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(X), slopes)
+    np.testing.assert_allclose(fg.grad(lambda x: np.sum(fg.vmap(f)(x)))(X), slopes)
+    np.testing.assert_allclose(fg.jvp(fg.vmap(f), (X,), (np.ones(8),))[1], slopes)
+    np.testing.assert_allclose(fg.grad(lambda x: np.sum(fg.checkpoint(fg.vmap(f))(x)))(X), slopes)
 
 
 def test_older_values_narrow_when_used() -> None:
@@ -229,6 +409,9 @@ def test_many_paths() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fg.vmap(count)(np.arange(100) % 60)
+        fg.vmap(count)(np.arange(1000) % 60)
+    with pytest.warns(UserWarning, match="more than 64"):
+        fg.vmap(count)(np.arange(1000) % 70)
 
 
 def test_errors_of_a_path() -> None:

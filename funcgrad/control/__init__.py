@@ -1,1 +1,1 @@
-"""Control flow that is recorded once: `scan`, `while_loop`, `cond` and their kin."""
+"""Control flow that is recorded once, and solutions of equations, differentiated by what they solve."""

@@ -20,6 +20,7 @@ from funcgrad.ops.kinds import BY_UFUNC, Structured
 from funcgrad.ops.shaping import reshape
 from funcgrad.program.codegen import compiled
 from funcgrad.program.evaluate import evaluate
+from funcgrad.program.parts import alone
 from funcgrad.program.program import Program, renumbered
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply
@@ -164,13 +165,13 @@ class Back:
 
     def forward(self, values: Sequence[Value], product: Product | None) -> tuple[list[Value], list[Value]]:
         made = _both(self, product)
-        outs = CondCall("cond", made.forward).apply([*values, *made.constants])
+        outs = CondCall("cond", made.forward).apply([*values, *made.constants, *made.of_forward])
         n = len(self.wanted)
         return outs[:n], outs[n:]
 
     def back(self, values: Sequence[Value], state: Sequence[Value], cts: Sequence[Value], product: Product | None) -> list[Value]:
         made = _both(self, product)
-        return CondCall("cond", made.pull).apply([*values, *made.constants, *state, *cts])
+        return CondCall("cond", made.pull).apply([*values, *made.constants, *state, *cts, *made.of_pull])
 
 
 @attrs.frozen(eq=False)
@@ -178,6 +179,8 @@ class Both:
     forward: tuple[Program, ...]
     pull: tuple[Program, ...]
     constants: tuple[Any, ...]
+    of_forward: tuple[Any, ...]
+    of_pull: tuple[Any, ...]
 
 
 @functools.lru_cache(512)
@@ -207,9 +210,8 @@ def _both(work: Back, product: Product | None) -> Both:
         forward.append(derived(leave, inputs))
         cts = [v for v, yes in zip(work.branches[0].outputs, work.wanted, strict=True) if yes]
         pull.append(derived(back, [*inputs, *[v for e in extras for v in e], *cts]))
-    made = Both(_of_one_kind(forward), _of_one_kind(pull), tuple(constants))
-    assert not any(d.constants for d in (*forward, *pull)), "constants of a composition are those of its parts"
-    return made
+    of_forward, of_pull = (tuple([c for d in made for c in d.constants]) for made in (forward, pull))
+    return Both(_of_one_kind(forward), _of_one_kind(pull), tuple(constants), of_forward, of_pull)
 
 
 def _pull(node: Node, cts: Any, acc: Cotangents) -> None:
@@ -228,8 +230,10 @@ def _pull_by(node: Node, cts: Any, acc: Cotangents, product: Product | None) -> 
 
 STRICTLY[_pull] = _pull_by
 
-COND = Structured(
-    "cond",
-    lambda *args, **params: tuple(CondCall("cond", **params).run(args)[0]),
-    lambda args, params: tuple(CondCall("cond", **params).apply(args)),
+COND = alone(
+    Structured(
+        "cond",
+        lambda *args, **params: tuple(CondCall("cond", **params).run(args)[0]),
+        lambda args, params: tuple(CondCall("cond", **params).apply(args)),
+    )
 )

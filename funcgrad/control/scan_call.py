@@ -18,6 +18,7 @@ from funcgrad.control.schedules import EVERYTHING, Schedule
 from funcgrad.core import Value
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.loops import scan_code
+from funcgrad.program.parts import alone
 from funcgrad.program.program import Program
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply
@@ -131,8 +132,10 @@ def in_all_lanes(call: ScanCall, mapped: Sequence[bool], size: int) -> Any:
         now[call.carried] = after
 
 
-SCAN = Structured(
-    "scan",
-    lambda *args, **params: tuple(ScanCall("scan", **params).run(args)[0]),
-    lambda args, params: tuple(apply(ScanCall("scan", **params), args)[0]),
+SCAN = alone(
+    Structured(
+        "scan",
+        lambda *args, **params: tuple(ScanCall("scan", **params).run(args)[0]),
+        lambda args, params: tuple(apply(ScanCall("scan", **params), args)[0]),
+    )
 )

@@ -15,7 +15,7 @@ from funcgrad.core import Value, shape_of
 from funcgrad.ops.elementwise import logical_and
 from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.shaping import concatenate
-from funcgrad.program.program import Var
+from funcgrad.program.parts import Var, record
 from funcgrad.transforms.calls import apply
 from funcgrad.transforms.derive import Run, derived
 
@@ -49,6 +49,7 @@ def first_carry(work: Reverse, values: list[Value]) -> list[Value]:
     return values[work.loop.consts : work.loop.consts + work.loop.carry]
 
 
+@record
 @attrs.frozen
 class Everything(Schedule):
     """All that the pulls of the steps take, in stacks."""
@@ -106,6 +107,7 @@ def again(
     return work.pulled(values, stacks, cts, ys, lo, hi, product)
 
 
+@record
 @attrs.frozen
 class Every(Schedule):
     """The carry every `steps` steps; the steps in between run once more."""
@@ -153,6 +155,7 @@ class Every(Schedule):
         return cts, _joined(work, parts, values, state, cts, ys, product)
 
 
+@record
 @attrs.frozen
 class Binomial(Schedule):
     """Never more than `snapshots` carries at a time, each `steps` steps apart at least; the loop is run again from them, recursively.

@@ -25,6 +25,7 @@ from funcgrad.ops.kinds import Structured
 from funcgrad.ops.shaping import reshape
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.loops import while_code
+from funcgrad.program.parts import alone
 from funcgrad.program.program import Program
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply
@@ -263,8 +264,10 @@ def _any(body: Program, n: int) -> Program:
     return derived(fun, body.outputs[: n + 1]).program
 
 
-WHILE = Structured(
-    "while",
-    lambda *args, **params: tuple(WhileCall("while_loop", **params).run(args)[0]),
-    lambda args, params: tuple(apply(WhileCall("while_loop", **params), args)[0]),
+WHILE = alone(
+    Structured(
+        "while",
+        lambda *args, **params: tuple(WhileCall("while_loop", **params).run(args)[0]),
+        lambda args, params: tuple(apply(WhileCall("while_loop", **params), args)[0]),
+    )
 )

@@ -110,6 +110,8 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
         raise errors.FrozenError("np.nan_to_num(copy=False)", "Use the returned value of `np.nan_to_num(x)`.")
     x = array(x)
     replace = functools.partial(_finite, nan=nan, posinf=posinf, neginf=neginf)
+    if dtype_of(x).kind not in "fc":
+        return scalar(x)
     if dtype_of(x).kind != "c":
         return replace(x)
     return replace(ops.real(x)) + replace(ops.imag(x)) * 1j

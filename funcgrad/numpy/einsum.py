@@ -91,6 +91,13 @@ def _check_diagonals(terms: list[str], shapes: Shapes) -> None:
 
 # ---- lowering
 
+
+def _sum(x: Value, axis: tuple[int, ...]) -> Value:
+    """In the dtype of `x`, also where that is of small whole numbers."""
+    out, dtype = reductions.sum(x, axis=axis), dtype_of(x)
+    return out if dtype_of(out) == dtype else cast(out, dtype)
+
+
 Step = Callable[[list[Value]], Value]
 
 
@@ -179,7 +186,7 @@ class Plan:
             return x
         k = x.k
         kept = [(c, n) for c, n in zip(x.letters, x.shape, strict=True) if c in needed]
-        return self.add(lambda values: reductions.sum(values[k], axis=axis), "".join(c for c, _ in kept), tuple(n for _, n in kept))
+        return self.add(lambda values: _sum(values[k], axis), "".join(c for c, _ in kept), tuple(n for _, n in kept))
 
     def product(self, x: Term, y: Term, later: str, out: str) -> Term:
         """Of two terms, keeping what later ones and the output need; the last product has the order of the output."""

@@ -13,7 +13,7 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.contraction import operand
 from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.polynomials import vander
-from funcgrad.ops import polynomials as ops
+from funcgrad.ops import least_squares as ops
 from funcgrad.ops import reductions
 from funcgrad.ops.contraction import column, dot, swap
 from funcgrad.ops.elementwise import sqrt, square

@@ -1,4 +1,4 @@
-"""Linear algebra: solving, inverses, powers, determinants, factorisations (norms and products have their own files)."""
+"""Linear algebra: solving, inverses, powers, determinants (spectra, least squares, norms and products have their own files)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.indexing import flat
 from funcgrad.ops import contraction, determinant
 from funcgrad.ops import linalg as ops
-from funcgrad.ops.kinds import constant
 from funcgrad.ops.reductions import sum
 from funcgrad.ops.shaping import cast, reshape, transpose
 from funcgrad.ops.shaping import diagonal as diagonal_of
@@ -36,18 +35,6 @@ def inv(a: Any) -> Value:
     return ops.inv(operand(a))
 
 
-@implements(np.linalg.pinv)
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = ...) -> Value:
-    a = operand(a)
-    if rcond is None:
-        rcond = 1e-15 if rtol is ... else rtol
-    elif rtol is not ...:
-        raise ValueError("`rtol` and `rcond` can't be both set.")
-    if rcond is None:
-        rcond = max(shape_of(a)[-2:]) * np.finfo(dtype_of(a)).eps
-    return ops.pinv(a, rcond, hermitian=bool(hermitian))
-
-
 @implements(np.linalg.det)
 def det(a: Any) -> Value:
     return determinant.det(operand(a))
@@ -65,14 +52,6 @@ def slogdet(a: Any) -> Any:
 def cholesky(a: Any, /, *, upper: bool = False) -> Value:
     a = operand(a)
     return contraction.swap(conj(ops.cholesky(contraction.swap(conj(a))))) if upper and len(shape_of(a)) >= 2 else ops.cholesky(a)
-
-
-_matrix_rank = constant(lambda a, *, tol, hermitian, rtol: np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol), name="matrix_rank")
-
-
-@implements(np.linalg.matrix_rank)
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Value:
-    return _matrix_rank(operand(A), tol=tol, hermitian=hermitian, rtol=rtol)
 
 
 # ---- powers and chains

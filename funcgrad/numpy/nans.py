@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Value
-from funcgrad.numpy import cumulative, reductions
+from funcgrad.core import Value, dtype_of
+from funcgrad.numpy import cumulative, reductions, statistics
 from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.reductions import REDUCTIONS, UNSET, kept, loose_axes, mask_of
-from funcgrad.numpy.statistics import ddof_of, in_dtype, masked_mean, masked_var
+from funcgrad.numpy.statistics import ddof_of, in_dtype, masked_mean, masked_var, of_numbers
 from funcgrad.ops.elementwise import isnan, logical_and, logical_not, root, where
 
 # ---- nan replaced by what changes nothing
@@ -67,7 +67,7 @@ def _present(a: Value, mask: Any) -> Any:
 
 @implements(np.nanmean)
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, *, where: Any = True) -> Value:
-    a = in_dtype(a, dtype)
+    a = of_numbers(in_dtype(a, dtype), dtype)
     axes = loose_axes(a, axis)
     return kept(masked_mean(a, _present(a, mask_of(where, a)), axes), a, axes, keepdims)
 
@@ -77,7 +77,9 @@ def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
     *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
 ) -> Value:  # fmt: skip
-    a, ddof = array(a), ddof_of(ddof, correction)
+    if dtype_of(a := array(a)).kind in "biu":
+        return statistics.var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    ddof = ddof_of(ddof, correction)
     axes = loose_axes(a, axis)
     return kept(masked_var(a, _present(a, mask_of(where, a)), axes, ddof, mean, np.nan, dtype, True), a, axes, keepdims)
 

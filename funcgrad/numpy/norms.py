@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from funcgrad import errors
 from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.contraction import operand
 from funcgrad.numpy.dispatch import implements
 from funcgrad.ops import norms as ops
 from funcgrad.ops.elementwise import absolute
 from funcgrad.ops.reductions import Axes, max, min, sum
-from funcgrad.ops.shaping import reshape
+from funcgrad.ops.shaping import reshape, transpose
+from funcgrad.ops.singular import svdvals
 
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Value:
-    x = operand(x)
+    x = _inexact(x)
     shape = shape_of(x)
     n = len(shape)
     axes = tuple(range(-n, 0))
@@ -28,6 +28,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Va
     else:
         out, axes = _of_axes(x, ord, axes if axis is None else axis if isinstance(axis, tuple) else _one_axis(axis))
     return _kept(out, shape, axes) if keepdims else out
+
+
+def _inexact(x: Any) -> Value:
+    x = operand(x)
+    return x if dtype_of(x).kind in "fc" else x.astype(np.float64)
 
 
 def _one_axis(axis: Any) -> Axes:
@@ -86,7 +91,7 @@ def _matrices(x: Value, ord: Any, row: int, column: int) -> Value:
     if ord is None or ord in ("fro", "f"):
         return ops.norm(x, axis=tuple(sorted((row, column))))
     if ord in ("nuc", 2, -2):
-        raise errors.MissingRuleError(f"np.linalg.norm(ord={ord!r}) of a matrix")
+        return _spectral(transpose(x, axes=_to_the_end(len(shape_of(x)), row, column)), ord)
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError("Invalid norm order for matrices.")
     if abs(ord) == np.inf:
@@ -96,9 +101,21 @@ def _matrices(x: Value, ord: Any, row: int, column: int) -> Value:
     return _largest(sums, left) if ord > 0 else min(sums, axis=left)
 
 
+def _to_the_end(n: int, *last: int) -> Axes:
+    return (*[i for i in range(-n, 0) if i not in last], *last)
+
+
+def _spectral(x: Value, ord: Any) -> Value:
+    """The norms that are made of singular values."""
+    if 0 in shape_of(x):
+        return np.linalg.norm(np.zeros(shape_of(x), dtype_of(x)), ord, (-2, -1))
+    s = svdvals(x)
+    return sum(s, axis=(-1,)) if ord == "nuc" else max(s, axis=(-1,)) if ord == 2 else min(s, axis=(-1,))
+
+
 @implements(np.linalg.vector_norm)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Value:
-    x = operand(x)
+    x = _inexact(x)
     shape = shape_of(x)
     n = len(shape)
     axes = tuple(range(-n, 0)) if axis is None else tuple(sorted(i - n for i in normalize_axis_tuple(axis, n)))

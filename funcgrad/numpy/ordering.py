@@ -47,7 +47,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 def sort_complex(a: Any) -> Value:
     a = sort(a)
     dtype = dtype_of(a)
-    return a if dtype.kind == "c" else cast(a, np.dtype(np.clongdouble if dtype == np.longdouble else np.complex128))
+    return a if dtype.kind == "c" else cast(a, np.dtype("F" if dtype.char in "bhBH" else "G" if dtype.char == "g" else "D"))
 
 
 @implements(np.argsort)

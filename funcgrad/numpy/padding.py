@@ -18,6 +18,7 @@ from funcgrad.numpy.repeating import gathered
 from funcgrad.numpy.shaping import broadcast_to
 from funcgrad.ops import shaping as ops
 from funcgrad.ops.contraction import tensordot
+from funcgrad.ops.elementwise import rint
 from funcgrad.ops.indexing import getitem, scatter_add
 
 Pair = tuple[Any, Any]
@@ -161,6 +162,8 @@ def _statistic(x: Value, axis: int, width: int, length: Any, mode: str, behind: 
         raise ValueError("stat_length of 0 yields no value for padding")
     part = _part(x, axis, n - length, n) if behind else _part(x, axis, 0, length)
     value = FUNCTIONS[_STATISTICS[mode]](part, axis=axis, keepdims=True)
+    if dtype_of(x).kind in "iu":
+        value = rint(value)
     return ops.broadcast_to(ops.cast(value, dtype_of(x)), shape=_layer(x, axis, width))
 
 

@@ -1,4 +1,4 @@
-"""What becomes of each callable of namespace `numpy` when it meets a traced value, as data: a test and a page are made of it.
+"""What becomes of each callable of `numpy` and `numpy.fft` when it meets a traced value, as data: a test and a page are made of it.
 
 *differentiable*: both modes, with NumPy's values; the note says in what, where it is not in everything.
 *constant*: zero derivative, so that what comes out is a plain NumPy value.
@@ -31,6 +31,10 @@ negative outer pad permute_dims polyadd polyder polyint polysub polyval positive
 real_if_close reciprocal repeat reshape resize roll rollaxis rot90 select sin sinc sinh split sqrt square squeeze stack std subtract sum
 swapaxes take take_along_axis tan tanh tensordot tile trace transpose trapezoid trapz tril triu true_divide unstack vander var vdot
 vecdot vecmat vsplit vstack where
+"""
+
+_FFT = """
+fft fft2 fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftn
 """
 
 _TIES = "Ties share equally."
@@ -85,6 +89,7 @@ _IN_PART = {
     "frompyfunc": "The function is called once per element, in Python, and the result is one traced array.",
     "kaiser": "In `beta`.",
     "row_stack": "An old name of `np.vstack`.",
+    **dict.fromkeys(("fft.fftfreq", "fft.rfftfreq"), "In the spacing `d`."),
 }
 
 _CONSTANT = {
@@ -140,6 +145,7 @@ _REFUSED = {
 
 def _rows() -> Iterator[tuple[str, State]]:
     yield from [(name, State("differentiable")) for name in _DIFFERENTIABLE.split()]
+    yield from [(f"fft.{name}", State("differentiable")) for name in _FFT.split()]
     yield from [(name, State("differentiable", note)) for name, note in _IN_PART.items()]
     for note, names in _CONSTANT.items():
         yield from [(name, State("constant", note)) for name in names.split()]
@@ -147,7 +153,7 @@ def _rows() -> Iterator[tuple[str, State]]:
 
 
 PARITY: dict[str, State] = dict(sorted(_rows(), key=lambda row: row[0]))
-"""By name, as in `np.<name>`."""
+"""By name, as in `np.<name>`: `fft.rfft` is `np.fft.rfft`."""
 
 
 def reason(name: str) -> str:

@@ -76,6 +76,8 @@ class Reduction:
             a = cast(a, np.dtype(dtype))
         if initial is UNSET and where is True:
             return kept(self.reduce(a, axis=axes), a, axes, keepdims)
+        if dtype_of(a).kind in "biu":
+            a = cast(a, self._dtype_of(a))
         if initial is not UNSET and initial is not None:
             initial = _start(initial, dtype_of(a))
         else:
@@ -89,6 +91,10 @@ class Reduction:
             shape = tuple([n for i, n in enumerate(shape_of(a), -len(shape_of(a))) if i not in axes])
             return kept(broadcast_to(initial, shape=shape) if shape else initial, a, axes, keepdims)
         return kept(self.combine(self.reduce(a, axis=axes), initial), a, axes, keepdims)
+
+    def _dtype_of(self, a: Value) -> np.dtype[Any]:
+        """That of the result: sums and products of small whole numbers and bools are larger ones."""
+        return dtype_of(self.reduce(np.zeros(1, dtype_of(a)), axis=(-1,)))
 
     def _filler(self, initial: Value | None) -> Value:
         """What stands in for an element that `where=` leaves out."""

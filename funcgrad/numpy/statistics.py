@@ -65,12 +65,18 @@ def in_dtype(a: Any, dtype: Any) -> Value:
     return array(a) if dtype is None else cast(array(a), np.dtype(dtype))
 
 
+def of_numbers(a: Any, dtype: Any) -> Value:
+    """Whole numbers and bools are averaged as doubles, if no dtype is asked for."""
+    a = array(a)
+    return cast(a, np.dtype(np.float64)) if dtype is None and dtype_of(a).kind in "biu" else a
+
+
 # ---- NumPy's functions
 
 
 @implements(np.mean)
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = UNSET, *, where: Any = True) -> Value:
-    a = in_dtype(a, dtype)
+    a = of_numbers(in_dtype(a, dtype), dtype)
     axes = axes_of(a, axis)
     mask = mask_of(where, a)
     if mask is None and (dtype is None or dtype_of(a) != np.float16):  # without `dtype` NumPy sums float16 in float32
@@ -84,7 +90,7 @@ def var(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: Any = UNSET,
     *, where: Any = True, mean: Any = UNSET, correction: Any = UNSET,
 ) -> Value:  # fmt: skip
-    a, ddof = array(a), ddof_of(ddof, correction)
+    a, ddof = of_numbers(a, dtype), ddof_of(ddof, correction)
     axes = axes_of(a, axis)
     mask = mask_of(where, a)
     own_dtype = dtype is None or (np.dtype(dtype) == dtype_of(a) and dtype_of(a).kind == "f")

@@ -12,7 +12,7 @@ from funcgrad.numpy.bridge import array
 from funcgrad.numpy.dispatch import METHODS, UFUNCS, call_ufunc
 from funcgrad.ops import elementwise as ops
 from funcgrad.ops.kinds import BY_UFUNC
-from funcgrad.ops.shaping import reshape
+from funcgrad.ops.shaping import cast, reshape
 
 
 def _sign(x: Value) -> Value:
@@ -20,7 +20,8 @@ def _sign(x: Value) -> Value:
 
 
 def _modf(x: Value) -> tuple[Value, Value]:
-    return ops.fraction(x), ops.trunc(x)
+    fraction = ops.fraction(x)
+    return fraction, cast(ops.trunc(x), dtype_of(fraction))
 
 
 def _frexp(x: Value) -> tuple[Value, Value]:

@@ -61,17 +61,24 @@ def _lower_half(x: Value) -> Value:
     return x * (np.tri(n, dtype=real_type) - np.eye(n, dtype=real_type) / 2)
 
 
-def _adjoint(x: Value) -> Value:
+def adjoint(x: Value) -> Value:
+    """xᴴ."""
     return swap(conjugate(x)) if dtype_of(x).kind == "c" else swap(x)
 
 
-def _symmetric_part(x: Value) -> Value:
-    return (x + _adjoint(x)) / 2
+def symmetric_part(x: Value) -> Value:
+    """(x + xᴴ) / 2."""
+    return (x + adjoint(x)) / 2
+
+
+def anti(x: Value) -> Value:
+    """(x - xᴴ) / 2."""
+    return (x - adjoint(x)) / 2
 
 
 def _cholesky_tangent(out: Value, args: tuple[Value], tangents: tuple[Value]) -> Value:
     inverse = inv(out)
-    return matmul(out, _lower_half(matmul(matmul(inverse, _symmetric_part(tangents[0])), _adjoint(inverse))))
+    return matmul(out, _lower_half(matmul(matmul(inverse, symmetric_part(tangents[0])), adjoint(inverse))))
 
 
 def _cholesky_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool]) -> tuple[Value]:
@@ -79,7 +86,7 @@ def _cholesky_back(ct: Value, out: Value, args: tuple[Value], wanted: tuple[bool
     inverse = inv(out)
     middle = _lower_half(matmul(swap(out), ct))
     right = conjugate(inverse) if dtype_of(inverse).kind == "c" else inverse
-    return (_symmetric_part(matmul(matmul(swap(inverse), middle), right)),)
+    return (symmetric_part(matmul(matmul(swap(inverse), middle), right)),)
 
 
 cholesky = differentiable("cholesky", lambda a: np.linalg.cholesky(a), _cholesky_tangent, _cholesky_back)
@@ -92,9 +99,9 @@ cholesky = differentiable("cholesky", lambda a: np.linalg.cholesky(a), _cholesky
 def _pinv_tangent(out: Value, args: tuple[Value, ...], tangents: tuple[Value, ...], *, hermitian: bool) -> Value | None:
     if tangents[0] is None:
         return None
-    a, da = (_symmetric_part(x) if hermitian else x for x in (args[0], tangents[0]))
-    adjoint, turned = _adjoint(out), _adjoint(da)
-    left, right = matmul(matmul(out, adjoint), turned), matmul(turned, matmul(adjoint, out))
+    a, da = (symmetric_part(x) if hermitian else x for x in (args[0], tangents[0]))
+    other, turned = adjoint(out), adjoint(da)
+    left, right = matmul(matmul(out, other), turned), matmul(turned, matmul(other, out))
     return left + right - matmul(matmul(out, da) + matmul(left, a), out) - matmul(out, matmul(a, right))
 
 

@@ -1,4 +1,4 @@
-"""Roots of polynomials, and least squares."""
+"""Roots of polynomials."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core import Value, dtype_of, shape_of
-from funcgrad.ops.contraction import dot, swap
-from funcgrad.ops.elementwise import conjugate
 from funcgrad.ops.kinds import constant, differentiable
-from funcgrad.ops.linalg import pinv
 from funcgrad.ops.shaping import unstack
 
 
@@ -40,26 +37,3 @@ roots = differentiable("roots", lambda p: np.roots(p), _roots_tangent)
 """In NumPy's order. At a double root the slope is infinite."""
 
 closed_under_conjugation = constant(lambda x: bool(np.all(np.sort(x) == np.sort(np.conjugate(x)))), name="closed_under_conjugation")
-
-
-# ---- the x of least |A x - b|, that is x = P b with P the pseudoinverse, whose derivative is in `ops.linalg`
-
-
-def _adjoint(x: Value) -> Value:
-    return swap(conjugate(x) if dtype_of(x).kind == "c" else x)
-
-
-def _lstsq_tangent(out: Value, args: tuple[Value, ...], tangents: tuple[Value, ...], *, rcond: float) -> Value:
-    """dx = P (db - dA x) + P Pᴴ dAᴴ (b - A x) + (1 - P A) dAᴴ Pᴴ x."""
-    a, b = args
-    da, db = tangents
-    p = pinv(a, rcond, hermitian=False)
-    if da is None:
-        return dot(p, db)
-    left, right = dot(_adjoint(da), b - dot(a, out)), dot(_adjoint(da), dot(_adjoint(p), out))
-    moved = dot(da, out)
-    return dot(p, (-moved if db is None else db - moved) + dot(_adjoint(p), left)) + right - dot(p, dot(a, right))
-
-
-lstsq = differentiable("lstsq", lambda a, b, *, rcond: np.linalg.lstsq(a, b, rcond)[0], _lstsq_tangent)
-rank = constant(lambda a, *, rcond: int(np.linalg.lstsq(a, np.zeros(a.shape[0], a.dtype), rcond)[2]), name="rank")

@@ -12,6 +12,7 @@ from funcgrad.ops.cumulative import before, cumprod, reverse
 from funcgrad.ops.elementwise import conjugate, exp, isinf, where
 from funcgrad.ops.kinds import constant, differentiable, linear
 from funcgrad.ops.shaping import cast, reshape, transpose
+from funcgrad.ops.summing import summed
 
 Axes = tuple[int, ...]
 
@@ -37,13 +38,13 @@ def count(shape: tuple[int, ...], axis: Axes) -> int:
 # ---- sums and means
 
 
-sum = linear("sum", lambda x, *, axis: np.add.reduce(x, axis=axis), lambda ct, x, *, axis: expand(ct, x.shape, axis))
+sum = linear("sum", lambda x, *, axis: summed(x, axis), lambda ct, x, *, axis: expand(ct, x.shape, axis))
 
 
 def _mean(x: Any, *, axis: Axes) -> Any:
     n = count(np.shape(x), axis)
     # For these dtypes this is what `np.mean` does; it warns of empty slices, and sums float16 in float32.
-    return np.add.reduce(x, axis=axis) / n if n and dtype_of(x).char in "dD" else np.mean(x, axis=axis)
+    return summed(x, axis) / n if n and dtype_of(x).char in "dD" else np.mean(x, axis=axis)
 
 
 def _mean_back(ct: Value, x: Spec, *, axis: Axes) -> Value:

@@ -10,6 +10,7 @@ import numpy as np
 from funcgrad.core import Spec, Value, dtype_of, shape_of
 from funcgrad.ops.elementwise import real
 from funcgrad.ops.kinds import Differentiable, Linear, differentiable, linear
+from funcgrad.ops.summing import summed
 
 Shape = tuple[int, ...]
 
@@ -70,9 +71,10 @@ transpose: Linear = linear("transpose", _transpose, lambda ct, x, *, axes: trans
 
 
 def _sum_to(x: Any, *, shape: Shape) -> Any:
-    lead = x.ndim - len(shape)
-    axes = (*range(lead), *[i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1])
-    return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape)[()] if axes else x
+    n = x.ndim
+    lead = n - len(shape)
+    axes = (*range(-n, lead - n), *[i + lead - n for i, size in enumerate(shape) if size == 1 and x.shape[i + lead] != 1])
+    return summed(x, axes).reshape(shape)[()] if axes else x
 
 
 sum_to: Linear = linear("sum_to", _sum_to, lambda ct, x, *, shape: broadcast_to(ct, shape=x.shape))

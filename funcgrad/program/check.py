@@ -13,6 +13,7 @@ import numpy as np
 from funcgrad import errors
 from funcgrad.ops.kinds import Bilinear, Constant, Elementwise
 from funcgrad.program import forms
+from funcgrad.program.parts import RECORDS
 from funcgrad.program.program import GUARD, KINDS, Equation, Literal, Program, Var
 
 Rule = Callable[[Equation], str]
@@ -114,7 +115,9 @@ def params_are_plain(e: Equation) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    return all(map(_is_plain, value)) if type(value) is tuple else isinstance(value, (*PLAIN, Program))
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return isinstance(value, (*PLAIN, Program)) or RECORDS.get(type(value).__name__) is type(value)
 
 
 def programs(e: Equation) -> Iterator[Program]:

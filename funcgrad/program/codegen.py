@@ -38,6 +38,7 @@ class Source:
         self.space: dict[str, Any] = {}
         self.names: dict[int, str] = {}
         self.count = 0
+        self.literals: dict[Literal, Any] = {}
         self.indent = 1
 
     def add(self, text: str) -> None:
@@ -66,7 +67,9 @@ class Source:
         if isinstance(x, Literal):
             if beside_scalars or x.dtype.kind not in "fciub":
                 return self.constant(x.value)
-            return self.constant(_array(x))
+            if x not in self.literals:
+                self.literals[x] = _array(x)
+            return self.constant(self.literals[x])
         return self.names[x.number]
 
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:

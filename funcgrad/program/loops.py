@@ -27,15 +27,12 @@ def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int
     ys = body.outputs[carry:]
     for k, y in enumerate(ys):
         to.add(f"ys{k} = empty((length, {''.join(f'{n}, ' for n in y.shape)}), {to.constant(y.dtype)})")
-    turns = [("length - length % {0}", unroll), ("length", 1)] if unroll > 1 else [("length", 1)]
-    start = "0"
-    for end, count in turns:
-        stop = end.format(count)
-        to.add(f"for s in range({start}, {stop}, {count}):" if count > 1 or start != "0" else "for s in range(length):")
-        start = stop
+    for head, steps_inside in _turns(reverse, unroll):
+        to.add(head)
         to.indent += 1
-        for k in range(count):
-            to.add(f"t = length - 1 - s - {k}" if reverse else f"t = s + {k}")
+        for k in range(steps_inside):
+            if k:
+                to.add("t -= 1" if reverse else "t += 1")
             for v, column in zip(steps, columns, strict=True):
                 to.add(f"{to.names[v.number]} = {column}[t]")
             to.write(moving, variables(body.outputs))
@@ -46,6 +43,16 @@ def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int
     results = [*given[consts : consts + carry], *[f"ys{k}" for k in range(len(ys))]]
     to.add(f"return ({''.join(f'{r}, ' for r in results)})")
     return to.compile(f"def program({', '.join(['length', *given[: consts + carry], *columns])}):")
+
+
+def _turns(reverse: bool, unroll: int) -> list[tuple[str, int]]:
+    """The heads of the loops over `t`, and how many steps stand inside: what `unroll` does not divide comes first, or last."""
+    if unroll == 1:
+        return [("for t in range(length - 1, -1, -1):" if reverse else "for t in range(length):", 1)]
+    rest = f"length - length % {unroll}"
+    if reverse:
+        return [(f"for t in range(length - 1, {rest} - 1, -1):", 1), (f"for t in range({rest} - 1, -1, -{unroll}):", unroll)]
+    return [(f"for t in range(0, {rest}, {unroll}):", unroll), (f"for t in range({rest}, length):", 1)]
 
 
 @functools.lru_cache(512)

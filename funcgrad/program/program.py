@@ -1,101 +1,46 @@
-"""A program: what a function computed, as data.
-
-Variables are numbered in the order they are made: first the inputs, then the outputs of each equation. So two programs that compute
-the same in the same order are equal, whoever recorded them, and a program's hash has no address in it.
-"""
+"""A program: what a function computed, as data; and how it is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
-import numpy as np
 
-from funcgrad import pytree
-from funcgrad.core import Primitive, Traced, dtype_of, shape_of
-from funcgrad.ops.kinds import Constant
+from funcgrad import errors
+from funcgrad.core import Primitive, Traced
+from funcgrad.program.graph import dot, mermaid, mimebundle, page
+from funcgrad.program.parts import (
+    FILL,
+    GUARD,
+    KINDS,
+    Atom,
+    DType,
+    Equation,
+    Leaf,
+    Line,
+    Literal,
+    Miss,
+    Shape,
+    Static,
+    Var,
+    letters,
+    literal,
+    sorted_params,
+    spec_like,
+    variables,
+)
+from funcgrad.program.saving import to_bytes
+from funcgrad.program.show import counted, text, title
 
-Shape = tuple[int, ...]
-DType = np.dtype[Any]
+if TYPE_CHECKING:
+    from funcgrad.program.calls import Signature
 
-
-@attrs.frozen
-class Var:
-    """A variable: its number, shape and dtype, and nothing else."""
-
-    number: int
-    shape: Shape
-    dtype: DType
-
-    def __str__(self) -> str:
-        return f"{letters(self.number)}:{self.dtype}[{','.join(map(str, self.shape))}]"
-
-
-@attrs.frozen(eq=False)
-class Literal:
-    """A typed scalar. Two are equal where their bits are: -0.0 is not 0.0, and nan is nan."""
-
-    value: np.generic
-
-    shape: Shape = ()
-
-    @property
-    def dtype(self) -> DType:
-        return self.value.dtype
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Literal and self._bits == other._bits
-
-    def __hash__(self) -> int:
-        return hash(self._bits)
-
-    @property
-    def _bits(self) -> tuple[str, bytes]:
-        return self.value.dtype.str, self.value.tobytes()
-
-    def __str__(self) -> str:
-        return f"{self.value}:{self.dtype}"
-
-
-Atom = Var | Literal
-"""What an equation reads, and what a program gives back."""
-
-
-@attrs.frozen
-class Line:
-    """Where in the user's code an equation comes from."""
-
-    filename: str
-    number: int
-    function: str
-
-    def __str__(self) -> str:
-        return f"{self.filename.rpartition('/')[2]}:{self.number} in {self.function}"
-
-
-@attrs.frozen
-class Equation:
-    """`outputs = primitive(*inputs, **params)`; pure, and nothing in place. `params` are sorted pairs, hashable, without arrays."""
-
-    primitive: Primitive
-    inputs: tuple[Atom, ...]
-    outputs: tuple[Var, ...]
-    params: tuple[tuple[str, Any], ...] = ()
-    line: Line | None = attrs.field(default=None, eq=False)
-
-    def __getitem__(self, name: str) -> Any:
-        """A param by name."""
-        return dict(self.params)[name]
-
-
-@attrs.frozen
-class Signature:
-    """The trees that a program takes and gives, and the name of the function it was recorded from."""
-
-    name: str
-    in_def: pytree.TreeDef
-    out_def: pytree.TreeDef
+__all__ = [
+    "FILL", "GUARD", "KINDS", "Atom", "Builder", "DType", "Equation", "Leaf", "Line", "Literal", "Miss", "Program", "Shape",
+    "Static", "Var", "letters", "literal", "renumbered", "sorted_params", "spec_like", "variables", "without_dead_code",
+]  # fmt: skip
 
 
 def contents(captures: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -103,11 +48,19 @@ def contents(captures: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([id(x) if isinstance(x, Traced) else (x.dtype.str, x.shape, x.tobytes()) for x in captures])
 
 
-@attrs.frozen(cache_hash=True)
+@attrs.frozen(cache_hash=True, repr=False)
 class Program:
     """`outputs` as a function of `inputs`, the last of which are the values that the function captured.
 
-    A program that an equation holds has no captures of its own: they are operands of the equation.
+    `fg.trace` makes one that can be called as the function itself. A program that an equation holds has no captures of its own: they
+    are operands of the equation; and no signature.
+
+    Attributes:
+        inputs: the variables it takes, the captured ones last.
+        equations: what it does, in order.
+        outputs: variables or literals.
+        captures: the arrays that the function closes over, by reference: a call reads what is in them then.
+        signature: how it is called.
     """
 
     inputs: tuple[Var, ...]
@@ -121,28 +74,104 @@ class Program:
         """How many variables there are."""
         return len(self.inputs) + sum([len(e.outputs) for e in self.equations])
 
+    @functools.cached_property
+    def closed(self) -> Program:
+        """The equations alone: captured values are inputs as the others are."""
+        return Program(self.inputs, self.equations, self.outputs) if self.captures or self.signature else self
 
-def sorted_params(params: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(params.items()))
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives for these arguments.
 
+        Raises:
+            ProgramArgumentError: an argument has another structure, shape or dtype than the one that was recorded, by its path.
+            GuardError: the function would take another path.
+        """
+        if self.signature is None:
+            raise errors.ArgumentTypeError("program", "one that stands within another has no arguments of its own. Call the outer one.")
+        return self.signature.call(self, args, kwargs)
 
-def letters(number: int) -> str:
-    """a, b, …, z, aa, ab, …"""
-    text = ""
-    number += 1
-    while number:
-        number, k = divmod(number - 1, 26)
-        text = chr(97 + k) + text
-    return text
+    @property
+    def __name__(self) -> str:
+        """That of the function."""
+        return self.signature.name if self.signature else "program"
 
+    # ---- as text
 
-def literal(value: Any) -> Literal:
-    """A scalar with the dtype that it has when it stands alone."""
-    return Literal(value if isinstance(value, np.generic) else np.asarray(value).dtype.type(value))
+    def text(self, lines: bool = False) -> str:
+        """One line for each input, equation and output; programs within equations are indented. `str(program)` is the same.
 
+        Args:
+            lines: whether the user's line stands behind each equation.
 
-def spec_like(x: Any) -> tuple[Shape, DType]:
-    return shape_of(x), dtype_of(x)
+        >>> from funcgrad import trace
+        >>> print(trace(lambda x: x * 2)(1.0).text())
+        program <lambda>
+            input  a:float64[]  x
+            b:float64[] = multiply(a, 2.0:float64)
+            output b
+        """
+        return text(self, lines)
+
+    def __str__(self) -> str:
+        return text(self)
+
+    # ---- as drawings
+
+    def mermaid(self) -> str:
+        """The program as a flowchart in the language of [Mermaid](https://mermaid.js.org), which GitHub and notebooks draw.
+
+        >>> from funcgrad import trace
+        >>> print(trace(lambda x: x * 2)(1.0).mermaid())
+        flowchart TD
+            i0(["x float64[]"])
+            e0["multiply(·, 2.0:float64)"]
+            o0(["output float64[]"])
+            i0 -->|"float64[]"| e0
+            e0 -->|"float64[]"| o0
+        <BLANKLINE>
+        """
+        return mermaid(self)
+
+    def dot(self) -> str:
+        """The same in the language of [Graphviz](https://graphviz.org): `dot -Tsvg` draws it.
+
+        >>> from funcgrad import trace
+        >>> print(trace(lambda x: x * 2)(1.0).dot())
+        digraph {
+            compound=true
+            i0 [shape=oval, label="x float64[]"]
+            e0 [shape=box, label="multiply(·, 2.0:float64)"]
+            o0 [shape=oval, label="output float64[]"]
+            i0 -> e0 [label="float64[]"]
+            e0 -> o0 [label="float64[]"]
+        }
+        <BLANKLINE>
+        """
+        return dot(self)
+
+    def _repr_html_(self) -> str:
+        return page(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        return mimebundle(self)
+
+    # ---- as data
+
+    def to_bytes(self) -> bytes:
+        """The program as data, captured arrays included: `fg.program.load` makes it again. There is no code in it, but JSON.
+
+        Raises:
+            NotDataError: something in it is no data, such as a function among the arguments.
+
+        >>> from funcgrad import program, trace
+        >>> saved = trace(lambda x: x * 2)(1.0).to_bytes()
+        >>> program.load(saved)(3.0)
+        6.0
+        """
+        return to_bytes(self)
+
+    def __repr__(self) -> str:
+        return f"<{title(self)}: {counted(self)}>"
 
 
 # ---- making programs
@@ -188,10 +217,6 @@ def renumbered(inputs: Sequence[Var], equations: Iterable[Equation], outputs: Se
     return Program(tuple(made.inputs), tuple(made.equations), tuple(map(renamed, outputs)))
 
 
-def variables(atoms: Iterable[Atom]) -> Iterator[Var]:
-    return (x for x in atoms if type(x) is Var)
-
-
 def without_dead_code(program: Program) -> Program:
     """Without the equations that lead to no output. Guards stay: they are what the rest depends on."""
     wanted = {v.number for v in variables(program.outputs)}
@@ -201,27 +226,3 @@ def without_dead_code(program: Program) -> Program:
             wanted.update(v.number for v in variables(e.inputs))
             kept.append(e)
     return renumbered(program.inputs, reversed(kept), program.outputs)
-
-
-# ---- guards
-
-
-def _guard(x: Any, *, kind: str, answer: Any) -> tuple[()]:
-    if KINDS[kind](x) != answer:
-        raise Miss(kind, answer)
-    return ()
-
-
-class Miss(Exception):
-    """A program met a value that answers a look otherwise than when it was recorded."""
-
-
-KINDS: dict[str, Any] = {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}
-
-GUARD = Primitive("guard", _guard)
-"""Checks what a value answered to a look when the program was recorded. It has no outputs."""
-
-# ---- constant arrays
-
-FILL = Constant("fill", lambda x, *, shape: np.broadcast_to(x, shape))
-"""An array of this shape whose elements are all the scalar."""

@@ -29,7 +29,7 @@ import numpy as np
 from funcgrad.core import Primitive, Value
 from funcgrad.ops import contraction, indexing
 from funcgrad.ops.indexing import Slot
-from funcgrad.program.program import FILL, GUARD, Equation, Shape
+from funcgrad.program.parts import FILL, GUARD, Equation, Shape, alone
 
 Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 Bound = tuple[Primitive, Sequence[Value], dict[str, Any]]
@@ -46,9 +46,9 @@ def _pad(x: Any, *, starts: Shape, stops: Shape, steps: Shape, shape: Shape) -> 
     return indexing.scatter_add.impl(x, index=box(starts, stops, steps), shape=shape)
 
 
-SLICE = Primitive("slice", lambda x, *, starts, stops, steps: x[box(starts, stops, steps)])
-PAD = Primitive("pad", _pad)
-UPDATE = Primitive("update", lambda x, v, *, starts, stops, steps: indexing.put.impl(x, v, index=box(starts, stops, steps)))
+SLICE = alone(Primitive("slice", lambda x, *, starts, stops, steps: x[box(starts, stops, steps)]))
+PAD = alone(Primitive("pad", _pad))
+UPDATE = alone(Primitive("update", lambda x, v, *, starts, stops, steps: indexing.put.impl(x, v, index=box(starts, stops, steps))))
 
 # ---- positions
 
@@ -66,9 +66,9 @@ def _scatter_add(i: Any, x: Any, *, axis: int, size: int) -> Any:
     return indexing.scatter_add.impl(x, i, index=along(axis), shape=scattered_shape(np.shape(i), np.shape(x), axis, size))
 
 
-TAKE = Primitive("take", lambda x, i, *, axis: x[(slice(None),) * axis + (i,)])
-SCATTER_ADD = Primitive("scatter_add", _scatter_add)
-IOTA = Primitive("iota", lambda *, size: np.arange(size))
+TAKE = alone(Primitive("take", lambda x, i, *, axis: x[(slice(None),) * axis + (i,)]))
+SCATTER_ADD = alone(Primitive("scatter_add", _scatter_add))
+IOTA = alone(Primitive("iota", lambda *, size: np.arange(size)))
 
 FLAT = frozenset("put add_at max_at min_at shares_at winners occurrences".split())
 """Of vectors, with one vector of positions: the last operand."""
@@ -87,7 +87,7 @@ def _dot(x: Any, y: Any, *, contract: Pairs, batch: Pairs, call: str) -> Any:
     return contraction.einsum.impl(x, y, subscripts=subscripts(np.ndim(x), np.ndim(y), contract, batch))
 
 
-DOT = Primitive("dot", _dot)
+DOT = alone(Primitive("dot", _dot))
 
 
 @functools.lru_cache(1024)

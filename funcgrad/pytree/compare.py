@@ -37,7 +37,7 @@ def hash_static(value: Any) -> int:
         return hash(type(value))
 
 
-def _equal_static(a: Any, b: Any) -> bool:
+def equal_static(a: Any, b: Any) -> bool:
     if a is b:
         return True
     try:
@@ -53,7 +53,7 @@ def same_node(a: TreeDef, b: TreeDef) -> bool:
         a._kind.cls is b._kind.cls
         and a._keys == b._keys
         and len(a._static) == len(b._static)
-        and all(map(_equal_static, a._static, b._static))
+        and all(map(equal_static, a._static, b._static))
     )
 
 

@@ -87,6 +87,14 @@ class TreeDef:
         return self._kind.expression(self, source, [child._expression(source, names) for child in self.children])
 
     @property
+    def node(self) -> tuple[type, tuple[Any, ...], tuple[TreeDef, ...], tuple[Any, ...]]:
+        """This node alone: its class, its keys and children in the order that a rebuilt tree has them, and what is static in it."""
+        if not self._order:
+            return self._kind.cls, tuple(self._keys), self.children, self._static
+        child_of = dict(zip(self._keys, self.children, strict=True))
+        return self._kind.cls, self._order, tuple([child_of[key] for key in self._order]), self._static
+
+    @property
     def _outline(self) -> str:
         """This node alone, for messages: `{'W': *, 'layers': …}`."""
         if self is LEAF:

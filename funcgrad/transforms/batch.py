@@ -171,12 +171,18 @@ class Batch(Interpreter):
             yes = np.count_nonzero(lanes)
             if yes == self.size or not yes:
                 return yes > 0
+            self.place = _place()
+            return self._narrowed(lanes, kind)
         elif kind is bool and x._dtype.kind != "b":
             lanes = BY_UFUNC[np.not_equal](lanes, 0)
         elif kind is int and x._dtype.kind == "f":
             lanes = BY_UFUNC[np.trunc](lanes)
         if self._are_same(lanes, kind.__name__):
             return kind(getitem(lanes, index=(0,)))
+        return self._narrowed(lanes, kind)
+
+    def _narrowed(self, lanes: Value, kind: Callable[[Any], Any]) -> Any:
+        """The most frequent of the answers, which differ."""
         if self.queue is None:
             raise errors.LanesDifferError(str(self.label), kind.__name__, self.place)
         answers = lanes if type(lanes) is np.ndarray else np.array([kind(lane_of(lanes, i)) for i in range(self.size)])
@@ -218,6 +224,8 @@ def raises(prim: Primitive, args: list[Value], params: dict[str, Any]) -> bool:
 
 def grouped(answers: Any) -> list[Any]:
     """The numbers of the lanes that have the same answer, for each answer."""
+    if answers.dtype == bool:
+        return [np.flatnonzero(~answers), np.flatnonzero(answers)]
     _, group, counts = np.unique(answers, return_inverse=True, return_counts=True)
     return np.split(np.argsort(group, stable=True), np.cumsum(counts)[:-1])
 

@@ -1,6 +1,6 @@
-"""The fast path of `vmap`: operators and ufuncs of mapped values of one rank, numbers, and arrays of no higher one.
+"""The fast path of `vmap`: operators and ufuncs of mapped values, numbers, arrays, and what older `vmap`s map.
 
-As in `fused`, all other calls go to `bind`, whose meaning these share.
+As in `fused`, all other calls go to `bind`, whose meaning these share. Operands of fewer axes get theirs here, without a primitive.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from funcgrad.core import dtype_of, shape_of
 from funcgrad.numpy import dispatch
 from funcgrad.ops.kinds import BY_UFUNC
+from funcgrad.ops.shaping import reshape
 from funcgrad.transforms.batch import Batch, BatchTracer
 
 _ndarray = np.ndarray
@@ -31,50 +32,71 @@ def made(m: Batch, out: Any) -> BatchTracer:
     return t
 
 
-def _operand(x: BatchTracer, y: Any) -> Any:
-    """What `y` is beside the value of `x`; None where ranks would have to be aligned, or more asked."""
-    kind = type(y)
-    if kind in _NUMBERS:
-        return y
-    if kind is BatchTracer:
-        m = x._main
-        if y._main is m and len(y._shape) == len(x._shape):
-            return y._value if y._epoch == len(m.kept) else m.value_of(y)
-        return None
-    return y if kind is _ndarray and y.ndim <= len(x._shape) and not y.dtype.hasobject else None
+def value_of(x: BatchTracer) -> Any:
+    """The value in those lanes that are still there."""
+    return x._value if x._epoch == len(x._main.kept) else x._main.value_of(x)
+
+
+def widened(x: Any, at: int, more: int) -> Any:
+    """`more` axes of length 1 in front of the axis `at`."""
+    if type(x) is BatchTracer:
+        return made(x._main, widened(value_of(x), at + 1, more))
+    shape = shape_of(x)
+    shape = (*shape[:at], *(1,) * more, *shape[at:])
+    return x.reshape(shape) if type(x) is _ndarray else reshape(x, shape=shape)
+
+
+def operands(x: Any, y: Any) -> tuple[Batch, Any, Any] | None:
+    """The newest `vmap` of two operands and their values in its lanes, ranks aligned; None where more must be asked."""
+    if type(x) is not BatchTracer:
+        return _beside(y, x, True)
+    if type(y) is not BatchTracer:
+        return _beside(x, y, False)
+    m, n = x._main, y._main
+    if m is not n:
+        return _beside(x, y, False) if m.order > n.order else _beside(y, x, True)
+    a, b = value_of(x), value_of(y)
+    more = len(x._shape) - len(y._shape)
+    if more:
+        a, b = (a, widened(b, 1, more)) if more > 0 else (widened(a, 1, -more), b)
+    return m, a, b
+
+
+def _beside(x: BatchTracer, y: Any, swapped: bool) -> tuple[Batch, Any, Any] | None:
+    """`y` is the same in all lanes of `x`."""
+    kind, a = type(y), value_of(x)
+    if kind not in _NUMBERS:
+        if kind is BatchTracer:
+            more = len(y._shape) - len(x._shape)
+        elif kind is _ndarray and not y.dtype.hasobject:
+            more = y.ndim - len(x._shape)
+        else:
+            return None
+        if more > 0:
+            a = widened(a, 1, more)
+    return (x._main, y, a) if swapped else (x._main, a, y)
 
 
 def _binary(ufunc: np.ufunc, function: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     def forth(x: Any, y: Any) -> Any:
-        b = _operand(x, y)
-        if b is None:
+        found = operands(x, y)
+        if found is None:
             return dispatch.call_ufunc(ufunc, "__call__", (x, y), {})
-        m = x._main
+        m, a, b = found
         try:
-            out = function(x._value if x._epoch == len(m.kept) else m.value_of(x), b)
+            out = function(a, b)
         except Exception:  # the generic path knows which lanes have it
             return dispatch.call_ufunc(ufunc, "__call__", (x, y), {})
         return made(m, out)
 
-    def back(y: Any, x: Any) -> Any:
-        a = _operand(y, x)
-        if a is None:
-            return dispatch.call_ufunc(ufunc, "__call__", (x, y), {})
-        m = y._main
-        try:
-            out = function(a, y._value if y._epoch == len(m.kept) else m.value_of(y))
-        except Exception:
-            return dispatch.call_ufunc(ufunc, "__call__", (x, y), {})
-        return made(m, out)
-
-    return forth, back
+    return forth, lambda y, x: forth(x, y)
 
 
 def _unary(ufunc: np.ufunc, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def apply(x: Any) -> Any:
         m = x._main
         try:
-            out = function(m.value_of(x))
+            out = function(value_of(x))
         except Exception:
             return dispatch.call_ufunc(ufunc, "__call__", (x,), {})
         return made(m, out)
@@ -112,16 +134,25 @@ _OPERATORS = {
 }  # fmt: skip
 
 
+REPLACED: list[tuple[type, str, Any]] = []
+"""What the fast path has put into the place of a class's own attribute, or None of an inherited one: the tests take it away."""
+
+
+def replace(cls: type, name: str, fast: Any) -> None:
+    REPLACED.append((cls, name, vars(cls).get(name)))
+    setattr(cls, name, fast)
+
+
 def install() -> None:
     """Give mapped values these operators."""
-    BatchTracer.__array_ufunc__ = __array_ufunc__
+    replace(BatchTracer, "__array_ufunc__", __array_ufunc__)
     for name, (ufunc, function) in _OPERATORS.items():
         forth, back = _binary(ufunc, function)
-        setattr(BatchTracer, f"__{name}__", forth)
+        replace(BatchTracer, f"__{name}__", forth)
         if len(name) > 2:
-            setattr(BatchTracer, f"__r{name}__", back)
+            replace(BatchTracer, f"__r{name}__", back)
     for name, one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute}.items():
-        setattr(BatchTracer, f"__{name}__", _unary(one, getattr(operator, name)))
+        replace(BatchTracer, f"__{name}__", _unary(one, getattr(operator, name)))
 
 
 install()

@@ -242,6 +242,11 @@ def _pinv(m: Batch, prim: Primitive, args: list[Value], mapped: list[bool], para
     return by_lane(m, prim, args, mapped, params)
 
 
+def _of_spectrum(m: Batch, prim: Primitive, args: list[Value], mapped: list[bool], params: dict[str, Any]) -> Value:
+    """The values have one axis less than the matrices; both broadcast."""
+    return bind(prim, args, params)
+
+
 def _statistic(m: Batch, prim: Primitive, args: list[Value], mapped: list[bool], params: dict[str, Any]) -> Any:
     return bind(prim, args, params) if mapped[0] and not any(mapped[1:]) and len(args) <= 2 else by_lane(m, prim, args, mapped, params)
 
@@ -257,15 +262,18 @@ def batches(rule: Rule, names: str) -> None:
 batches(
     itself,
     "phase split unstack cumprod cummax cummin var prod max min nanmax nanmin logsumexp sinc bessel_i inv cholesky det cofactors "
-    "slogdet norm softmax log_softmax log_total astype window embed roll diagonal embed_diagonal reverse cumsum sum mean any all "
+    "slogdet eigh eigvalsh eig eigvals svd svdvals qr apart positive_values one_positive real_component singular "
+    "norm softmax log_softmax log_total astype window embed roll diagonal embed_diagonal reverse cumsum sum mean any all "
     "count_nonzero argmax argmin nanargmax nanargmin lasts argsort argpartition partition_order positions choices round is_infinite "
-    "digitize bins_of is_in",
+    "digitize bins_of is_in fft ifft rfft irfft",
 )
 batches(aligned, "quotient wins fwins sign exponent holders vecdot cross recurrence second_cofactors")
+batches(aligned, "unknown_rate refused_rate unless_zero refuse_free")
 batches(together, "shares log_shares lexsort concatenate stack")
 batches(of_one(1), "searchsorted")
 batches(_statistic, "statistic neighbours")
 batches(_matmul, "dot matmul")
+batches(_of_spectrum, "rebuilt recomposed regained")
 for _name, _rule in {
     "reshape": _reshape, "transpose": _transpose, "broadcast_to": _broadcast_to, "sum_to": _sum_to, "pile": _pile, "unpile": _unpile,
     "einsum": _einsum, "solve": _solve, "pinv": _pinv,

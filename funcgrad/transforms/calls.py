@@ -21,7 +21,7 @@ from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tensor, of_fresh
 from funcgrad.transforms.arguments import kind_of
 from funcgrad.transforms.batch import Batch, BatchTracer
-from funcgrad.transforms.forward import Forward, ForwardTracer
+from funcgrad.transforms.forward import Forward, ForwardTracer, tangent_of
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.walk import Node
 
@@ -130,7 +130,7 @@ def apply(call: Call, operands: Sequence[Value]) -> Outputs:
 def _forward(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
     mine = [type(x) is ForwardTracer and x._main is m for x in operands]
     values = [x._value if my else x for x, my in zip(operands, mine, strict=True)]
-    outs, tangents, treedef = call.push(m, values, [x._tangent if my else None for x, my in zip(operands, mine, strict=True)])
+    outs, tangents, treedef = call.push(m, values, [tangent_of(x) if my else None for x, my in zip(operands, mine, strict=True)])
     return [_paired(m, y, t) for y, t in zip(outs, tangents, strict=True)], treedef
 
 

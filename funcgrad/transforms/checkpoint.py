@@ -21,7 +21,7 @@ from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.batch import Batch
 from funcgrad.transforms.calls import Call, Outputs, apply, check_floor, newest
 from funcgrad.transforms.derivatives import pull_back
-from funcgrad.transforms.forward import Forward, ForwardTracer
+from funcgrad.transforms.forward import Forward, ForwardTracer, tangent_of
 from funcgrad.transforms.lanes import Lanes, rows_of
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import ids_of, pull_part, zero
@@ -125,7 +125,7 @@ class Pushed:
         m.close()
         mine = [type(y) is ForwardTracer and y._main is m for y in made]
         outs = [y._value if my else y for y, my in zip(made, mine, strict=True)]
-        return outs + [y._tangent if my else zero(y) for y, my in zip(made, mine, strict=True)]
+        return outs + [tangent_of(y) if my else zero(y) for y, my in zip(made, mine, strict=True)]
 
 
 def _pull(node: Node, cts: Any, acc: Cotangents) -> None:

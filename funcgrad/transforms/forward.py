@@ -17,14 +17,19 @@ from funcgrad.transforms.nodes import zero
 
 
 class ForwardTracer(Tracer):
-    """A value and its tangent, of the same shape and dtype."""
+    """A value and its tangent, of the same dtype. A tangent may be smaller, by broadcasting, than its primal: see `tangent_of`."""
 
     __slots__ = ("_tangent",)
     _tangent: Value
 
 
+def tangent_of(x: ForwardTracer) -> Value:
+    """The tangent with all its elements."""
+    return dense(x._tangent, x._shape)
+
+
 class Forward(Interpreter):
-    """Computes values and tangents, both one floor down."""
+    """Computes values and tangents, both one floor down. Elementwise rules take a small tangent as it is, all others a whole one."""
 
     __slots__ = ()
 
@@ -43,10 +48,14 @@ class Forward(Interpreter):
         if type(prim) is Structured:
             return prim.apply(args, params)
         values, tangents = [], []
+        by_element = type(prim) is Elementwise
         for a in args:
-            mine = type(a) is ForwardTracer and a._main is self
-            values.append(a._value if mine else a)
-            tangents.append(a._tangent if mine else None)
+            if type(a) is ForwardTracer and a._main is self:
+                values.append(a._value)
+                tangents.append(a._tangent if by_element else tangent_of(a))
+            else:
+                values.append(a)
+                tangents.append(None)
         out = bind(prim, values, params)
         if type(prim) is Constant:
             return out
@@ -67,7 +76,7 @@ class Forward(Interpreter):
         dtype = dtype_of(out)
         if tangent is None or dtype.kind not in "fc":
             return without_derivative(prim, out)
-        return self.trace(out, cast(dense(tangent, shape_of(out)), dtype))
+        return self.trace(out, cast(tangent, dtype))
 
 
 def _push_elementwise(prim: Any, out: Value, values: list[Value], tangents: list[Any], params: Any) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Label, Value, dtype_of, shape_of
+from funcgrad.numpy.bridge import bare
 from funcgrad.ops.shaping import broadcast_to, concatenate, dense, reshape, transpose, window
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import Chosen, describe, dress, kind_of, label_of
@@ -29,6 +30,9 @@ def over_basis(
     """
     sizes = [math.prod(shape_of(space)) for space in spaces]
     count = sum(sizes)
+    if count == 1:  # one vector needs no lanes
+        found = apply([np.full(shape_of(space), size, dtype_of(space))[()] for space, size in zip(spaces, sizes, strict=True)])
+        return [[_block(x, space, image) for x, image in zip(found, images, strict=True)] for space in spaces]
     step = max(count if chunk_size is None else chunk_size, 1)
     parts = [_some(label, apply, spaces, images, sizes, start, min(start + step, count)) for start in range(0, count, step)]
     columns: list[Value] = [_joined_rows(column) for column in zip(*parts, strict=True)] if parts else [None] * len(images)
@@ -37,6 +41,15 @@ def over_basis(
         table.append([_grid(rows, start, size, shape_of(space), image) for rows, image in zip(columns, images, strict=True)])
         start += size
     return table
+
+
+def _block(x: Value, space: Value, image: Value) -> Value:
+    """The image of the only basis vector, as one array."""
+    own, inner = shape_of(space), shape_of(image)
+    if 0 in own:
+        return np.zeros(own + inner, dtype_of(image))
+    x = dense(bare(x), inner)
+    return reshape(x, shape=own + inner) if own else x
 
 
 def _some(

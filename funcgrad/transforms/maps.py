@@ -19,7 +19,7 @@ from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import Chosen, describe, kind_of, label_of
 from funcgrad.transforms.collector import hold_collector, release_collector
 from funcgrad.transforms.derivatives import pull_back
-from funcgrad.transforms.forward import Forward, ForwardTracer
+from funcgrad.transforms.forward import Forward, ForwardTracer, tangent_of
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import zero
 from funcgrad.transforms.signatures import Jvp, Linearized, LinearTranspose, T, Vjp, typed
@@ -85,7 +85,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 def _tangent_out(m: Forward, x: Any) -> Any:
     """The tangent of an output leaf, of its type; zeros of its dtype where it does not depend on the primals."""
     if isinstance(x, ForwardTracer) and x._main is m:
-        t = doors.leave_value(m, m.trace(x._tangent, None))
+        t = doors.leave_value(m, m.trace(tangent_of(x), None))
         return doors.full(t, (), x._dtype) if type(x._value) is np.ndarray and isinstance(t, np.generic) else t
     if kind_of(x) == "":
         return x

@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad.core import Spec, Value, dtype_of, shape_of, spec_of
 from funcgrad.ops.kinds import Bilinear, Elementwise, Linear, Semilinear
-from funcgrad.ops.shaping import dense, undo
+from funcgrad.ops.shaping import cast, dense, sum_to, undo
 from funcgrad.transforms.walk import STRICTLY, Cotangents, Node, Product, accumulate, strong
 
 if TYPE_CHECKING:
@@ -49,8 +49,14 @@ def _grow_elementwise(m: Linearize, prim: Any, out: Value, values: list[Value], 
 
 def _pull_elementwise(node: Node, ct: Value, acc: Cotangents) -> None:
     for i, rule, residuals, fix in node[4]:
-        g = rule(ct, *residuals)
-        accumulate(acc, i, g if fix is None else undo(g, *fix))
+        if fix is None:
+            g = rule(ct, *residuals)
+        elif residuals:
+            g = undo(rule(ct, *residuals), *fix)
+        else:  # a rule that keeps nothing commutes with the sum that undoes a broadcast, which leaves it less to do
+            whole, shape, dtype = fix
+            g = cast(rule(sum_to(dense(ct, whole), shape=shape) if whole != shape else ct), dtype)
+        accumulate(acc, i, g)
 
 
 def _pull_elementwise_strictly(node: Node, ct: Value, acc: Cotangents, product: Product) -> None:

@@ -133,6 +133,10 @@ class Record(Interpreter):
             self.operands[t._at] = x
         return self.known[id(x)]
 
+    def close(self) -> None:
+        super().close()
+        self.known.clear()  # whose tracers hold this record
+
     def hold(self, x: Value) -> Value:
         if not hasattr(x, "setflags"):
             return x

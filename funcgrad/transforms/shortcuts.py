@@ -16,6 +16,7 @@ from funcgrad.core import Traced, Value, shape_of, tick
 from funcgrad.numpy import dispatch
 from funcgrad.ops.indexing import scatter_add
 from funcgrad.ops.shaping import dense
+from funcgrad.transforms.batch_fused import add_item
 from funcgrad.transforms.linearize import TABLE, LinTracer
 from funcgrad.transforms.walk import ADDITIVE, Cotangents, Node, accumulate
 
@@ -49,6 +50,9 @@ def _pull_item(node: Node, ct: Value, acc: Cotangents) -> None:
     i = p[0]
     before = acc.get(i)
     if not shape or isinstance(ct, Traced) or isinstance(before, Traced):  # a sum of 0-d buffers would be a scalar
+        if add_item(acc, i, ct, index, shape, dtype):
+            return
+        acc.pop(-i, None)
         whole = np.broadcast_to(0.0, shape)[index].shape
         accumulate(acc, i, scatter_add(dense(ct, whole), index=index if type(index) is tuple else (index,), shape=shape))
         return

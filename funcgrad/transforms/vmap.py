@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.borrow import Borrows
 from funcgrad.core import Label, Traced, Value, shape_of
-from funcgrad.numpy.bridge import stacked
-from funcgrad.ops.shaping import broadcast_to, concatenate, transpose
+from funcgrad.ops.shaping import transpose
 from funcgrad.pytree.prefix import parts_at
-from funcgrad.tensor import Tensor, of_fresh
+from funcgrad.tensor import of_fresh
 from funcgrad.transforms import (
     batch_fast,  # noqa: F401  gives mapped values their operators
+    batch_fused,  # noqa: F401  and this the rest of their fast path
     batch_indexing,  # noqa: F401  fills the table of rules
     doors,
     maps,  # noqa: F401  has primitives of its own
 )
 from funcgrad.transforms.arguments import argument_name, describe, dress, kind_of, label_of
-from funcgrad.transforms.batch import Batch, BatchTracer, rows
 from funcgrad.transforms.batching import batches, itself
+from funcgrad.transforms.paths import Axis, Rows, Same, Work, all_lanes
+from funcgrad.transforms.signatures import Vmap, typed
 
 batches(itself, "stop_gradient")
 
-Axis = int | None
 
-
+@typed(Vmap)
 def vmap(
     fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None, *, on_divergence: str = "split"
 ) -> Callable[..., Any]:
@@ -62,7 +60,7 @@ def vmap(
 
     queue_of = _queues(label, on_divergence)
 
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def of_all(*args: Any, **kwargs: Any) -> Any:
         borrows = Borrows()
         try:
             leaves, treedef = pytree.flatten((args, kwargs))
@@ -74,15 +72,17 @@ def vmap(
             size = _size(label, fun, treedef, inputs, axes, axis_size)
             batches = [x if axis is None else _moved(x, axis, 0) for x, axis in zip(inputs, axes, strict=True)]
 
-            def call(m: Batch, lanes: Any) -> Any:
-                given = [
-                    x if axis is None else m.trace(x if lanes is None else rows(x, lanes)) for x, axis in zip(batches, axes, strict=True)
-                ]
+            def call(given: list[Any]) -> Any:
                 new_args, new_kwargs = treedef.unflatten(given)
                 return fun(*[x if _is_whole(in_axes, n) else new_args[n] for n, x in enumerate(args)], **new_kwargs)
 
-            run = _all_lanes(label, call, size, out_axes, queue_of(leaves), any(map(doors.is_tensor, leaves)))
-            results = [_finished(x, axis, inputs, run.tensors) for x, axis in zip(run.values, run.axes, strict=True)]
+            def axes_of(out_def: pytree.TreeDef) -> list[Axis]:
+                return _spread(label, "out_axes", "the output", out_axes, out_def)
+
+            tensors = any(map(doors.is_tensor, leaves))
+            work = Work(label, call, batches, [axis is not None for axis in axes], size, axes_of, tensors)
+            run = all_lanes(work, queue_of(leaves))
+            results = [_finished(x, axis, inputs, tensors) for x, axis in zip(run.values, run.axes, strict=True)]
             return run.out_def.unflatten(results)
         except ValueError as error:
             doors.explain(error, label, borrows)
@@ -90,7 +90,7 @@ def vmap(
         finally:
             borrows.release()
 
-    return dress(mapped, fun)
+    return dress(of_all, fun)
 
 
 # ---- axes
@@ -193,56 +193,6 @@ def _moved(x: Value, source: int, to: int) -> Value:
 # ---- out
 
 
-@attrs.frozen(eq=False)
-class Run:
-    """What one run of the function gave, and in which lanes. Each value has its lanes along the first axis, or is `Same` for all."""
-
-    lanes: Any
-    values: list[Any]
-    axes: list[Axis]
-    out_def: pytree.TreeDef
-    tensors: bool
-
-
-@attrs.frozen(eq=False)
-class Same:
-    """A result that is not mapped, and is to be returned as it is."""
-
-    value: Any
-
-
-@attrs.frozen(eq=False)
-class Rows:
-    """A result along its batch axis; `tensor` says that the function made a Tensor of it."""
-
-    value: Value
-    tensor: bool
-
-
-def _left(m: Batch, x: Any, axis: Axis, path: str) -> Same | Rows:
-    """One result of a run."""
-    if type(x) is np.ndarray and x.dtype.hasobject:
-        x = stacked(x)
-    mine = isinstance(x, BatchTracer) and x._main is m
-    where = f"the output{path}"
-    if axis is None:
-        if mine:
-            raise errors.BatchAxisError(str(m.label), f"{where} is mapped, but its out_axes is None. Give it an axis.")
-        return Same(doors.leave_value(m, x))
-    if not mine:
-        if isinstance(x, Traced):
-            doors.older(m, x)
-        elif kind_of(x) == "":
-            raise errors.OutputError(str(m.label), f"{where} must be numbers to be stacked", describe(x), "Give it out_axes=None.")
-    shape = shape_of(x)
-    if not -len(shape) - 1 <= axis <= len(shape):
-        raise errors.BatchAxisError(str(m.label), f"{where} has shape {list(shape)} in one lane, so it cannot get its new axis at {axis}.")
-    if mine:
-        return Rows(m.value_of(x), False)
-    bare = x._array if doors.is_tensor(x) else x
-    return Rows(broadcast_to(bare if isinstance(bare, Traced) else np.asarray(bare), shape=(m.size, *shape)), isinstance(x, Tensor))
-
-
 def _finished(x: Same | Rows, axis: Axis, inputs: list[Any], tensors: bool) -> Any:
     """A result with its new axis in place, and nobody else's memory."""
     if isinstance(x, Same):
@@ -258,43 +208,6 @@ def _finished(x: Same | Rows, axis: Axis, inputs: list[Any], tensors: bool) -> A
     return of_fresh(array) if tensors or x.tensor else array
 
 
-# ---- several runs, for lanes that took different paths
-
-
-def _all_lanes(label: Label, call: Callable[[Batch, Any], Any], size: int, out_axes: Any, queue: list[Any] | None, tensors: bool) -> Run:
-    """One run, and as many more as there are paths in the queue."""
-    runs: list[Run] = []
-    place = ("", "")
-    lanes: Any = None
-    while True:
-        m = Batch(label, size if lanes is None else len(lanes), queue, np.arange(size) if lanes is None else lanes)
-        m.tensors, m.looks_at_errors = tensors, True
-        try:
-            outs, out_def = pytree.flatten(call(m, lanes))
-            axes = _spread(label, "out_axes", "the output", out_axes, out_def)
-            values = [_left(m, x, axis, path) for x, axis, path in zip(outs, axes, out_def.paths, strict=True)]
-        finally:
-            m.close()
-        runs.append(Run(m.lanes, values, axes, out_def, tensors))
-        place = m.place if m.kept else place
-        if not queue:
-            return runs[0] if len(runs) == 1 else _join(label, runs)
-        if len(runs) == MANY:
-            warnings.warn(_many(label, place), stacklevel=3)
-        lanes = queue.pop()
-
-
-MANY = 64
-"""Runs; from here on a warning says that there are many paths."""
-
-
-def _many(label: Label, place: tuple[str, str]) -> str:
-    return (
-        f"{label}: the lanes take more than {MANY} different paths, the last of which parted in {place[0]} ({place[1]}); each is a "
-        "run of its own. Use `np.where`, or a plain Python loop over the examples."
-    )
-
-
 def _queues(label: Label, on_divergence: str) -> Callable[[list[Any]], list[Any] | None]:
     """What makes the queue of a call: none where lanes must not differ."""
     if on_divergence not in ("split", "error"):
@@ -306,40 +219,3 @@ def _queues(label: Label, on_divergence: str) -> Callable[[list[Any]], list[Any]
         return []
 
     return queue_of
-
-
-def _join(label: Label, runs: list[Run]) -> Run:
-    """The results of all runs, each lane in its place."""
-    first = runs[0]
-    for run in runs:
-        if run.out_def != first.out_def:
-            what = f"the results must have one structure in all lanes: {first.out_def} in one, {run.out_def} in another."
-            raise errors.LaneResultsError(str(label), what)
-    lanes = np.concatenate([run.lanes for run in runs])
-    order = np.empty(len(lanes), np.intp)
-    order[lanes] = np.arange(len(lanes))
-    columns = zip(*[run.values for run in runs], strict=True)
-    values = [_joined(label, column, order, path) for column, path in zip(columns, first.out_def.paths, strict=True)]
-    return Run(lanes[order], values, first.axes, first.out_def, first.tensors)
-
-
-def _joined(label: Label, parts: tuple[Any, ...], order: Any, path: str) -> Same | Rows:
-    if isinstance(parts[0], Same):
-        if not all(_equal(part.value, parts[0].value) for part in parts):
-            what = f"the output{path} differs between lanes, but its out_axes is None. Give it an axis."
-            raise errors.LaneResultsError(str(label), what)
-        return parts[0]
-    shapes = [shape_of(part.value)[1:] for part in parts]
-    for shape in shapes:
-        if shape != shapes[0]:
-            raise errors.LaneShapesError(str(label), f"the output{path}", shapes[0], shape)
-    together = concatenate(*[part.value for part in parts], axis=-1 - len(shapes[0]))
-    return Rows(rows(together, order), any(part.tensor for part in parts))
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if isinstance(a, Traced) or isinstance(b, Traced):
-        return False
-    return type(a) is type(b) and bool(np.all(a == b))

@@ -33,10 +33,6 @@ def linalg() -> str:
     return sentence(name_of(f) for f in dispatched(np.linalg) if f in FUNCTIONS)
 
 
-def missing() -> str:
-    return sentence(name_of(f) for f in dispatched(np.linalg, np.fft) if f not in FUNCTIONS)
-
-
 def callables() -> str:
     """The same with every NumPy: it is made of our data alone."""
     notes = {name: state.note.replace("|", r"\|") for name, state in PARITY.items()}
@@ -55,7 +51,6 @@ def sentence(names: Iterable[str]) -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "methods": methods,
     "linalg": linalg,
-    "missing": missing,
     "callables": callables,
 }
 

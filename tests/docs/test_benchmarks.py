@@ -66,5 +66,6 @@ def test_lane_splitting(row: Any) -> None:
 
 
 def test_lane_splitting_runs() -> None:
-    """The column of runs counts the paths that the examples take."""
-    assert lanes.runs_of(lanes.Row("piecewise", lanes.huber, np.array([-2.0, 0.5, 3.0]))) == 2
+    """The column of runs counts the paths that many examples take, and each example that runs alone."""
+    assert lanes.runs_of(lanes.Row("piecewise", lanes.huber, np.repeat([-2.0, 0.5, 3.0], 8))) == 2
+    assert lanes.runs_of(lanes.Row("piecewise", lanes.huber, np.repeat([-2.0, 0.5], [8, 3]))) == 4

@@ -113,3 +113,41 @@ def test_norms_along_an_axis() -> None:
     close(gradient(lambda x: np.linalg.norm(x, axis=-1) @ w, x), unit * w[:, None])
     close(gradient(lambda x: np.sum(np.linalg.norm(x, axis=1, keepdims=True)[:, 0] * w), x), unit * w[:, None])
     close(gradient(np.linalg.norm, x), x / np.sqrt(290.0))
+
+
+def test_eigenvalues_at_a_repeated_spectrum() -> None:
+    """Their sum is the trace, their product the determinant."""
+    close(gradient(lambda a: np.sum(np.linalg.eigvalsh(a)), np.eye(3)), np.eye(3))
+    close(gradient(lambda a: np.prod(np.linalg.eigvalsh(a)), 2 * np.eye(3)), 4 * np.eye(3))
+
+
+def test_weighted_eigenvalues() -> None:
+    """V diag(w) Vᵀ, symmetric."""
+    w = np.array([3.0, -1.0, 2.0])
+    v = np.linalg.eigh(SPD)[1]
+    close(gradient(lambda a: np.linalg.eigvalsh(a) @ w, SPD), (v * w) @ v.T)
+    close(gradient(lambda a: np.sum(np.log(np.linalg.eigvalsh(a))), SPD), np.linalg.inv(SPD))
+
+
+def test_eigenvalues_of_a_pair() -> None:
+    """λ λ̄ of a conjugate pair is the determinant."""
+    pair = np.array([[0.25, -1.5], [2.0, -0.75]])
+    close(gradient(lambda a: np.sum(np.abs(np.linalg.eigvals(a)) ** 2), pair), 2 * np.array([[-0.75, -2.0], [1.5, 0.25]]))
+
+
+def test_singular_values_without_their_vectors() -> None:
+    """U diag(w) Vᵀ, however they are asked for, also where NumPy makes the full U."""
+    a, w = numbers(4, 2), np.array([2.0, -1.0])
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    for s in (
+        lambda a: np.linalg.svd(a)[1],
+        lambda a: np.linalg.svd(a, full_matrices=False).S,
+        lambda a: np.linalg.svd(a, compute_uv=False),
+        np.linalg.svdvals,
+    ):
+        close(gradient(lambda a, s=s: s(a) @ w, a), (u * w) @ vh)
+
+
+def test_least_squares() -> None:
+    """As differences say, in the matrix and in the right side."""
+    check_grads(lambda a, b: np.linalg.lstsq(a, b)[:2], (numbers(4, 2), numbers(4)))

@@ -44,6 +44,20 @@ def _custom_vjp(f: Function) -> Function:
     return wrapped
 
 
+def _closing_over(f: Function) -> Function:
+    """`2 f(u) - f(x)` at `u = x`: by rule in `u`, and by code in `x`, which is closed over."""
+
+    def wrapped(x):
+        @fg.custom_jvp
+        def inner(u):
+            return 2 * f(u) - f(x)
+
+        inner.defjvp(lambda p, t: (inner(*p), 2 * np.sum(fg.grad(f)(*p) * t[0])))
+        return inner(x)
+
+    return wrapped
+
+
 D: dict[str, Callable[[Function], Function]] = {
     "grad": lambda f: lambda x: np.sum(fg.grad(f)(x) * direction(x)),
     "jvp": lambda f: lambda x: fg.jvp(f, (x,), (direction(x),))[1],
@@ -54,7 +68,7 @@ D: dict[str, Callable[[Function], Function]] = {
 }
 """The derivative along a direction; of the Hessian, along two."""
 
-SAME = {"checkpoint": fg.checkpoint, "custom_jvp": _custom_jvp, "custom_vjp": _custom_vjp}
+SAME = {"checkpoint": fg.checkpoint, "custom_jvp": _custom_jvp, "custom_vjp": _custom_vjp, "closing_over": _closing_over}
 """The function itself, with another way to its derivative."""
 
 WEIGHTS = np.array([1.0, -2.0, 0.5])

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
 from tests.laws.programs import Program, programs
 
-quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+pytestmark = pytest.mark.usefixtures("both_paths")
+
+quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 N = 3
 """A batch size that is also a dimension of the programs' inputs."""

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from funcgrad.ops import convolution, elementwise, histograms, polynomials
+from funcgrad.ops import convolution, elementwise, histograms, least_squares, polynomials
 from tests.ops.kit import arr, case
 
 # ---- convolution
@@ -71,7 +71,7 @@ case((np.poly, polynomials.closed_under_conjugation), lambda z: np.poly([z, np.c
 
 _POINTS = np.array([-1.0, -0.4, 0.1, 0.7, 1.3, 2.0])
 _SOLVED = {"tol": 1e-11, "why": "the same LAPACK solution, of operands scaled by other routines", "rtol": 1e-5}
-case((np.polyfit, polynomials.lstsq, polynomials.rank), lambda x, y: np.polyfit(x, y, 2), _POINTS, arr(6), **_SOLVED)
+case((np.polyfit, least_squares.lstsq, least_squares.rank), lambda x, y: np.polyfit(x, y, 2), _POINTS, arr(6), **_SOLVED)
 case(np.polyfit, lambda x, y, w: np.polyfit(x, y, 2, w=w), _POINTS, arr(6), arr(6, low=0.5), **_SOLVED)
 case(np.polyfit, lambda x, y, w: np.polyfit(x, y, 1, rcond=1e-9, w=w), _POINTS, arr(6, 2), arr(6, low=0.5), **_SOLVED)
 case(np.polyfit, lambda y: np.polyfit([0, 1, 2, 3], y, 1), arr(4), complex=True, **_SOLVED)

@@ -1,8 +1,10 @@
 """One line per primitive and per NumPy function: inputs that exercise it. Gathered from one table per topic."""
 
 from tests.ops import (
+    case_combining,
     case_contraction,
     case_elementwise,
+    case_fft,
     case_indexing,
     case_linalg,
     case_models,
@@ -11,14 +13,17 @@ from tests.ops import (
     case_program,
     case_reductions,
     case_shaping,
+    case_spectra,
 )
 from tests.ops.kit import CASES
 
 __all__ = ["CASES"]
 
 _ = (
+    case_combining,
     case_contraction,
     case_elementwise,
+    case_fft,
     case_indexing,
     case_linalg,
     case_models,
@@ -27,4 +32,5 @@ _ = (
     case_program,
     case_reductions,
     case_shaping,
+    case_spectra,
 )

@@ -20,9 +20,13 @@ def is_inexact(x: Any) -> bool:
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc"
 
 
+def is_number(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc"
+
+
 @attrs.frozen(eq=False)
 class Problem:
-    """`case.f` in its float leaves `x`; `floats` says which leaves of its output are floats."""
+    """`case.f` in its float leaves `x`, or in those that are wanted; `floats` says which leaves of its output are floats."""
 
     case: Case
     x: tuple[Any, ...]
@@ -43,10 +47,10 @@ class Problem:
         return lambda *x: fg.jvp(self, x, t)[1]
 
 
-def problem(case: Case, change: Callable[[Any, int], Any] = lambda x, k: x) -> Problem:
-    """The case with each float leaf changed; `change` gets the leaf and its number."""
+def problem(case: Case, change: Callable[[Any, int], Any] = lambda x, k: x, wanted: Callable[[Any], bool] = is_inexact) -> Problem:
+    """The case with each wanted leaf changed; `change` gets the leaf and its number."""
     leaves, treedef = pytree.flatten(case.args)
-    places = [i for i, leaf in enumerate(leaves) if is_inexact(leaf)]
+    places = [i for i, leaf in enumerate(leaves) if wanted(leaf)]
     x = tuple(change(leaves[i], k) for k, i in enumerate(places))
 
     def call(*x: Any) -> Any:

@@ -29,7 +29,6 @@ from tests.ops.problem import (
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's own, from inputs at edges
 
 
-
 def those(wanted: Callable[[Case], bool]) -> Any:
     """The cases that a law is about, each a test of its name."""
     return pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in CASES if wanted(c)])

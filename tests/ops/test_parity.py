@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,20 @@ def public() -> Iterator[str]:
             found = getattr(np, name)
             if callable(found) and not isinstance(found, type) and not inspect.ismodule(found):
                 yield name
+    for name in np.fft.__all__:
+        yield f"fft.{name}"
+
+
+def named(name: str) -> Any:
+    return attrgetter(name)(np)
+
+
+PUBLIC = set(public())
 
 
 def those(*kinds: str, asked: bool | None = None) -> Any:
     """The callables in these states that the running NumPy has; `asked`: whether NumPy asks us before it computes."""
-    names = [n for n, state in PARITY.items() if state.kind in kinds and hasattr(np, n) and asked in (None, asks(getattr(np, n)))]
+    names = [n for n, state in PARITY.items() if state.kind in kinds and n in PUBLIC and asked in (None, asks(named(n)))]
     return pytest.mark.parametrize("name", names)
 
 
@@ -48,20 +58,20 @@ def cases_of(f: Any) -> list[Case]:
 
 def test_every_callable_has_a_state() -> None:
     """What a NumPy version adds is named here, until `funcgrad/numpy/parity.py` says what becomes of it."""
-    missing = sorted(set(public()) - PARITY.keys())
+    missing = sorted(PUBLIC - PARITY.keys())
     assert not missing, f"NumPy {np.__version__} has callables without a state: {', '.join(missing)}"
 
 
 def test_no_state_without_a_callable() -> None:
     """A misspelt name is found, and one that NumPy has dropped."""
-    gone = sorted(PARITY.keys() - set(public()) - NOT_EVERYWHERE)
+    gone = sorted(PARITY.keys() - PUBLIC - NOT_EVERYWHERE)
     assert not gone, f"NumPy {np.__version__} does not have {', '.join(gone)}"
 
 
 @those("differentiable")
 def test_differentiable(name: str) -> None:
     """It has a rule where NumPy asks us, and a case on which the laws check its derivatives."""
-    f = getattr(np, name)
+    f = named(name)
     if asks(f):
         assert f in UFUNCS or type(BY_UFUNC.get(f, FUNCTIONS.get(f))) not in (Constant, type(None)), "no rule"
     assert any(c.smooth and not c.values_only for c in cases_of(f)), "no case with a derivative"
@@ -70,7 +80,7 @@ def test_differentiable(name: str) -> None:
 @those("constant", asked=True)
 def test_constant(name: str) -> None:
     """It works on traced values, or on what is made of them, with a case in which the laws check that its derivative is zero."""
-    f = getattr(np, name)
+    f = named(name)
     if "neither" in PARITY[name].note:
         with pytest.raises(errors.MissingRuleError):
             fg.grad(lambda x: x.__array_function__(f, (type(x),), (x,), {}))(np.ones(3))
@@ -84,13 +94,13 @@ def test_constant_unasked(name: str) -> None:
     """Where NumPy does not ask us, a traced number cannot become part of a new array, or of a text, without an error."""
     if PARITY[name].note.startswith(("A new array", "A text")):
         with pytest.raises(TypeError):
-            fg.grad(lambda x: getattr(np, name)(x))(3.0)
+            fg.grad(lambda x: named(name)(x))(3.0)
 
 
 @those("refused", asked=True)
 def test_refused(name: str) -> None:
     """A traced value raises an error that gives the reason and says what to write."""
-    f = getattr(np, name)
+    f = named(name)
     with pytest.raises((errors.MissingRuleError, errors.FrozenError)) as caught:
         fg.grad(lambda x: x.__array_function__(f, (type(x),), (x,), {}))(np.ones(3))
     assert str(caught.value).startswith(f"np.{name}")

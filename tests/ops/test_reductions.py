@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.ops.summing import summed
 
 NAN, INF = np.nan, np.inf
 
@@ -265,3 +266,27 @@ def test_every_axis_of_prod() -> None:
         for axis in itertools.combinations(range(3), n):
             g = fg.grad(lambda x, axis=axis: np.sum(np.prod(x, axis=axis)))(x)
             np.testing.assert_allclose(g, np.prod(x, axis=axis, keepdims=True) / x)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", range(1, 10))
+def test_sums_along_a_short_axis(n: int, dtype: Any) -> None:
+    """Term by term they are NumPy's, bit for bit: in one block and in several, of views, of infinities and of zeros of either sign."""
+    for rows in (3, 400, 20_000):
+        wide = np.random.default_rng(n).normal(size=(rows, 3, 11)).astype(dtype)
+        x = np.ascontiguousarray(wide[..., :n])
+        special = np.where(x > 1.5, dtype(np.inf), np.where(x < 0.5, dtype(-0.0), x))
+        for a in (
+            x,
+            wide[..., 2 : 2 + n],
+            np.asfortranarray(x),
+            x.transpose(1, 0, 2),
+            x[..., ::-1],
+            np.broadcast_to(x[:1], x.shape),
+            special,
+        ):
+            with np.errstate(invalid="ignore"):
+                found, expected = summed(a, (-1,)), np.add.reduce(a, axis=(-1,))
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))

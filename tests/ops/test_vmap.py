@@ -1,4 +1,4 @@
-"""vmap = stack: every case, several subsets of mapped arguments, the first and the last axis, derivatives inside and outside."""
+"""vmap = stack: every case, every subset of mapped arguments, the first, a middle and the last axis, derivatives inside and outside."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from funcgrad.ops.kinds import PRIMITIVES
 from funcgrad.transforms.batching import RULES
 from tests.ops.cases import CASES
 from tests.ops.kit import Case
-from tests.ops.problem import Problem, is_inexact, problem, random_like
+from tests.ops.problem import Problem, is_inexact, is_number, problem, random_like
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's own, from inputs at edges
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # NumPy's own, from inputs at edges
+    pytest.mark.usefixtures("both_paths"),
+]
 
-MAPPED_AT_MOST = 4
-"""Subsets of the arguments per case."""
+ALL_SUBSETS, SAMPLED = 4, 6
+"""Up to so many arguments every subset of them is mapped; of more, so many at random, besides each alone and all."""
 
 every_case = pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in CASES])
 smooth_case = pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in CASES if c.smooth and not c.values_only])
@@ -32,13 +35,18 @@ def size_of(p: Problem) -> int:
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
-    """All arguments, then each alone, then pairs."""
-    found = [tuple(range(n)), *itertools.combinations(range(n), 1), *itertools.combinations(range(n), 2)]
-    return list(dict.fromkeys(s for s in found if s))[:MAPPED_AT_MOST]
+    """All arguments, each alone, and others."""
+    if n <= ALL_SUBSETS:
+        return [s for k in range(n, 0, -1) for s in itertools.combinations(range(n), k)]
+    rng = np.random.default_rng(n)
+    some = [tuple(np.flatnonzero(rng.random(n) < 0.5).tolist()) for _ in range(SAMPLED)]
+    return list(dict.fromkeys(s for s in [tuple(range(n)), *itertools.combinations(range(n), 1), *some] if s))
 
 
 def lanes(x: Any, n: int, spread: float) -> list[Any]:
-    """Values that a case permits, other ones in each lane."""
+    """Values that a case permits, other ones in each lane; whole numbers and bools are the same ones in another order."""
+    if not is_inexact(x):
+        return [np.roll(x, i if spread else 0)[()] for i in range(n)]
     return [np.array(x * (1 + spread * i), np.asarray(x).dtype, order="C")[()] for i in range(n)]
 
 
@@ -48,13 +56,15 @@ def calls(p: Problem, mapped: Sequence[int], n: int, spread: float) -> list[tupl
     return [tuple([made[k][i] if k in made else x for k, x in enumerate(p.x)]) for i in range(n)]
 
 
-def stacked(rows: Sequence[Any], axis: int) -> list[Any]:
+def place(axis: str, x: Any) -> int:
+    """Where the lanes of `x` stand."""
+    return {"first": 0, "middle": (np.ndim(x) + 1) // 2, "last": -1}[axis]
+
+
+def stacked(rows: Sequence[Any], axis: str) -> list[Any]:
     """The leaves of the lanes' results, along one axis."""
-    return [np.stack([np.asarray(x) for x in column], axis) for column in zip(*[pytree.leaves(r) for r in rows], strict=True)]
-
-
-def in_axes_of(p: Problem, mapped: Sequence[int], axis: int) -> tuple[int | None, ...]:
-    return tuple([axis if k in mapped else None for k in range(len(p.x))])
+    columns = zip(*[pytree.leaves(r) for r in rows], strict=True)
+    return [np.stack([np.asarray(x) for x in column], place(axis, column[0])) for column in columns]
 
 
 def assert_stack(found: Any, expected: list[Any], rtol: float, what: str) -> None:
@@ -75,27 +85,61 @@ def numeric(p: Problem, call: Any) -> Any:
 
 @every_case
 def test_vmap_is_stack(case: Case) -> None:
-    """The value of every lane, in its dtype, whichever arguments are mapped."""
-    p = problem(case)
-    for mapped in subsets(len(p.x)):
-        for axis in (0, -1):
+    """The value of every lane, in its dtype, whichever arguments are mapped, whole numbers and bools among them."""
+    p = problem(case, wanted=is_number)
+    for k, mapped in enumerate(subsets(len(p.x))):
+        for axis in ("first", "middle", "last") if not k or len(mapped) == 1 else ("first",):
             check_value(p, mapped, axis)
 
 
-def check_value(p: Problem, mapped: tuple[int, ...], axis: int, spread: float = 0.05) -> None:
+@every_case
+def test_whole_numbers(case: Case) -> None:
+    """So it is where the arguments are whole numbers or bools, if NumPy takes these."""
+    for kind in (np.int64, np.int8, np.bool_):
+        try:
+            p = problem(case, lambda x, k, kind=kind: whole(x, kind))
+        except Exception:
+            continue
+        n = len(p.x)
+        for mapped in dict.fromkeys([tuple(range(n)), *itertools.combinations(range(n), 1)]):
+            check_whole(p, mapped)
+
+
+def check_whole(p: Problem, mapped: tuple[int, ...]) -> None:
+    try:
+        check_value(p, mapped, "first")
+    except Exception:
+        if not computes_objects(p.case):
+            floats = problem(p.case)
+            with pytest.raises(Exception):  # noqa: B017  # NumPy lets nobody intercept a traced value there, whatever its dtype
+                pull_of(numeric(floats, floats.call), floats.x, mapped)
+
+
+def computes_objects(case: Case) -> bool:
+    """Whether NumPy computes it on Python's numbers, whose dtypes are not those of arrays."""
+    return case.name in ("min-list", "max-list") or np.frompyfunc in case.covers
+
+
+def whole(x: Any, kind: type) -> Any:
+    return (x > 0 if kind is np.bool_ else np.round(3 * x).astype(kind))[()]
+
+
+def check_value(p: Problem, mapped: tuple[int, ...], axis: str, spread: float = 0.05) -> None:
     n = size_of(p)
     f = numeric(p, p.call)
     rows = calls(p, mapped, n, spread)
-    args = [np.stack([row[k] for row in rows], axis) if k in mapped else x for k, x in enumerate(p.x)]
-    rows = [tuple([np.moveaxis(x, axis, 0)[i] if k in mapped else x for k, x in enumerate(args)]) for i in range(n)]
+    args = [np.stack([row[k] for row in rows], place(axis, x)) if k in mapped else x for k, x in enumerate(p.x)]
+    axes = tuple([place(axis, x) if k in mapped else None for k, x in enumerate(p.x)])
+    rows = [tuple([np.moveaxis(x, axes[k], 0)[i] if k in mapped else x for k, x in enumerate(args)]) for i in range(n)]
     try:
-        expected = stacked([f(*row) for row in rows], axis)
+        outs = [f(*row) for row in rows]
+        expected = stacked(outs, axis)
     except (ValueError, IndexError, np.linalg.LinAlgError):  # a shape or an error that depends on the values
         if spread:
             check_value(p, mapped, axis, 0.0)
         return
     try:
-        found = fg.vmap(f, in_axes_of(p, mapped, axis), axis)(*args)
+        found = fg.vmap(f, axes, [place(axis, out) for out in outs[0]])(*args)
     except (errors.LanesDifferError, errors.LaneShapesError):  # a branch that depends on the values
         assert spread, f"{mapped} of {len(p.x)}: lanes that are the same do not differ"
         check_value(p, mapped, axis, 0.0)
@@ -103,11 +147,14 @@ def check_value(p: Problem, mapped: tuple[int, ...], axis: int, spread: float = 
     except errors.LaneLayoutError:
         return
     except Exception:
+        mapped = tuple([k for k in mapped if is_inexact(p.x[k])])
+        if not mapped:
+            raise
         with pytest.raises(Exception):  # noqa: B017  # NumPy lets nobody intercept a traced value there
             pull_of(f, rows[0], mapped)
         return
     precise = np.finfo(np.result_type(*[x for x in p.x if is_inexact(x)], np.float16)).eps
-    assert_stack(found, expected, max(p.case.tol, 1e3 * float(precise)), f"{mapped} of {len(p.x)} along {axis}")
+    assert_stack(found, expected, max(p.case.tol, 1e3 * float(precise)), f"{mapped} of {len(p.x)} along the {axis} axis")
 
 
 def pull_of(f: Any, x: Sequence[Any], mapped: Sequence[int]) -> Any:
@@ -135,7 +182,7 @@ def check_derivative(p: Problem, spread: float) -> None:
         outs = [p(*row) for row in rows]
         args = [np.stack(column) for column in zip(*rows, strict=True)]
         cts = [list(random_like(out, 5 + i)) for i, out in enumerate(outs)]
-        expected = stacked([p.pull(ct)(*row) for ct, row in zip(cts, rows, strict=True)], 0)
+        expected = stacked([p.pull(ct)(*row) for ct, row in zip(cts, rows, strict=True)], "first")
         ct = [np.stack(column) for column in zip(*cts, strict=True)]
     except (ValueError, IndexError):
         if spread:
@@ -154,7 +201,7 @@ def check_derivative(p: Problem, spread: float) -> None:
     rtol = max(p.case.rtol * 1e-2, 1e6 * max(float(np.finfo(x.dtype).eps) for x in p.x))
     assert_stack(inside, expected, rtol, "vmap of vjp")
     assert_stack(list(outside), expected, rtol, "vjp of vmap")
-    assert_stack(pushed, stacked([fg.jvp(p, row, row)[1] for row in rows], 0), rtol, "vmap of jvp")
+    assert_stack(pushed, stacked([fg.jvp(p, row, row)[1] for row in rows], "first"), rtol, "vmap of jvp")
 
 
 def test_rules_are_of_primitives() -> None:

@@ -48,6 +48,8 @@ def wrong_functions() -> None:
     fg.grad(loss, has_aux=True)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
     fg.grad(no_argument)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     fg.grad(3.0)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    fg.vmap(two, on_divergence="maybe")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    fg.vmap(two, axis_size=2.0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
     fg.grad(loss, holomorphism=True)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
 

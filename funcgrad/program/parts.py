@@ -1,0 +1,205 @@
+"""What a program is made of: variables, literals, equations; and the operations that stand in programs alone.
+
+Variables are numbered in the order they are made: first the inputs, then the outputs of each equation. So two programs that compute
+the same in the same order are equal, whoever recorded them, and a program's hash has no address in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+
+from funcgrad.core import Primitive, dtype_of, shape_of
+from funcgrad.ops.kinds import PRIMITIVES, Constant
+from funcgrad.pytree.compare import equal_static, hash_static
+
+ALONE: dict[str, Primitive] = {}
+"""Operations that stand in programs alone, by name."""
+
+RECORDS: dict[str, type] = {}
+"""Our own classes whose instances may be params, by name: attrs classes, whose fields are data."""
+
+Shape = tuple[int, ...]
+DType = np.dtype[Any]
+T = TypeVar("T", bound=Primitive)
+C = TypeVar("C", bound=type)
+
+
+@attrs.frozen
+class Var:
+    """A variable: its number, shape and dtype, and nothing else."""
+
+    number: int
+    shape: Shape
+    dtype: DType
+
+    def __str__(self) -> str:
+        return f"{letters(self.number)}:{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@attrs.frozen(eq=False)
+class Literal:
+    """A typed scalar. Two are equal where their bits are: -0.0 is not 0.0, and nan is nan."""
+
+    value: np.generic
+
+    shape: Shape = ()
+
+    @property
+    def dtype(self) -> DType:
+        return self.value.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Literal and self._bits == other._bits
+
+    def __hash__(self) -> int:
+        return hash(self._bits)
+
+    @property
+    def _bits(self) -> tuple[str, Any]:
+        if self.dtype.char in "gG":  # beside their bits these have some that mean nothing
+            return self.dtype.str, repr(self.value)
+        return self.dtype.str, self.value.tobytes()
+
+    def __str__(self) -> str:
+        return f"{self.value}:{self.dtype}"
+
+
+Atom = Var | Literal
+"""What an equation reads, and what a program gives back."""
+
+
+@attrs.frozen
+class Line:
+    """Where in the user's code an equation comes from."""
+
+    filename: str
+    number: int
+    function: str
+
+    @property
+    def place(self) -> str:
+        """The file's last part and the line, as in `train.py:41`."""
+        return f"{self.filename.rpartition('/')[2]}:{self.number}"
+
+    def __str__(self) -> str:
+        return f"{self.place} in {self.function}"
+
+
+def named(prim: Primitive) -> Any:
+    """What a primitive is compared by: its name, unless it was made at run time."""
+    return prim.name if known(prim.name) is prim else prim
+
+
+def exact(x: Any) -> Any:
+    """What a param is compared by: -0.0 is not 0.0, True is not 1, and nan is nan."""
+    kind = type(x)
+    return tuple(map(exact, x)) if kind is tuple else (kind, repr(x)) if kind in (float, complex, bool) else x
+
+
+def known(name: str) -> Primitive | None:
+    """What a name means in a program; None where it means nothing."""
+    return ALONE.get(name) or PRIMITIVES.get(name)
+
+
+@attrs.frozen
+class Equation:
+    """`outputs = primitive(*inputs, **params)`; pure, and nothing in place. `params` are sorted pairs, hashable, without arrays."""
+
+    primitive: Primitive = attrs.field(eq=named)
+    inputs: tuple[Atom, ...]
+    outputs: tuple[Var, ...]
+    params: tuple[tuple[str, Any], ...] = attrs.field(default=(), eq=exact)
+    line: Line | None = attrs.field(default=None, eq=False)
+
+    def __getitem__(self, name: str) -> Any:
+        """A param by name."""
+        return dict(self.params)[name]
+
+
+@attrs.frozen(eq=False)
+class Static:
+    """A leaf that is no number: part of what was recorded, and not of what a program takes."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Static and equal_static(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash_static(self.value)
+
+
+Leaf = Static | type | None
+"""A leaf of a tree: what is no number; the class of a Python number; or None for what has a dtype of its own."""
+
+
+def alone(prim: T) -> T:
+    """Enters an operation that stands in programs alone."""
+    ALONE[prim.name] = prim
+    return prim
+
+
+def record(cls: C) -> C:
+    """Enters a class whose instances may be params."""
+    RECORDS[cls.__name__] = cls
+    return cls
+
+
+def sorted_params(params: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(params.items()))
+
+
+def letters(number: int) -> str:
+    """a, b, …, z, aa, ab, …"""
+    text = ""
+    number += 1
+    while number:
+        number, k = divmod(number - 1, 26)
+        text = chr(97 + k) + text
+    return text
+
+
+def literal(value: Any) -> Literal:
+    """A scalar with the dtype that it has when it stands alone."""
+    return Literal(value if isinstance(value, np.generic) else np.asarray(value).dtype.type(value))
+
+
+def spec_like(x: Any) -> tuple[Shape, DType]:
+    return shape_of(x), dtype_of(x)
+
+
+def variables(atoms: Iterable[Atom]) -> Iterator[Var]:
+    return (x for x in atoms if type(x) is Var)
+
+
+# ---- guards
+
+
+def _guard(x: Any, *, kind: str, answer: Any) -> tuple[()]:
+    now = KINDS[kind](x)
+    if now != answer:
+        raise Miss(kind, answer, now)
+    return ()
+
+
+class Miss(Exception):
+    """A program met a value that answers a look otherwise than when it was recorded."""
+
+    def __init__(self, kind: str, recorded: Any, now: Any) -> None:
+        self.kind, self.recorded, self.now = kind, recorded, now
+        super().__init__(kind, recorded, now)
+
+
+KINDS: dict[str, Any] = {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}
+
+GUARD = alone(Primitive("guard", _guard))
+"""Checks what a value answered to a look when the program was recorded. It has no outputs."""
+
+# ---- constant arrays
+
+FILL = alone(Constant("fill", lambda x, *, shape: np.broadcast_to(x, shape)))
+"""An array of this shape whose elements are all the scalar."""

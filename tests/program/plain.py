@@ -135,7 +135,7 @@ def _shares_at(x: Any, v: Any, out: Any, i: Any) -> tuple[Any, Any]:
 
 def _dot(x: Any, y: Any, contract: Any, batch: Any, call: str) -> Any:
     if call == "vecdot":
-        return np.vecdot(np.conjugate(x), y)
+        return np.vecdot(np.conjugate(x) if x.dtype.kind == "c" else x, y)
     if call != "einsum":
         return getattr(np, call)(x, y)
     free_x, free_y = ([i for i in range(v.ndim) if i not in (*contract[k], *batch[k])] for k, v in enumerate((x, y)))

@@ -21,6 +21,7 @@ from funcgrad.transforms.custom import custom_jvp, custom_vjp, custom_vmap
 from funcgrad.transforms.derivatives import grad, value_and_grad
 from funcgrad.transforms.external import external
 from funcgrad.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
+from funcgrad.transforms.jit import disable_jit, jit
 from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_gradient, vjp
 from funcgrad.transforms.trace import trace
 from funcgrad.transforms.vmap import vmap
@@ -46,6 +47,7 @@ __all__ = [
     "custom_root",
     "custom_vjp",
     "custom_vmap",
+    "disable_jit",
     "external",
     "fixed_point",
     "fori_loop",
@@ -55,6 +57,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "linear_transpose",
     "linearize",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.core import Label, Traced, Value, dtype_of, ground, shape_of
+from funcgrad.core import Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare
 from funcgrad.program.program import Program, renumbered
 from funcgrad.tensor import Tensor, of_fresh
@@ -45,22 +45,6 @@ def attempt(label: Label, fun: Function, examples: Sequence[Value]) -> Recording
     except Exception:
         return None
     return recording if recording.is_straight else None
-
-
-def alike(a: Recording, b: Recording) -> bool:
-    """Whether two recordings are of the same computation: equal in their equations, and in what they met outside."""
-    return a.program == b.program and len(a.operands) == len(b.operands) and all(map(same, a.operands, b.operands))
-
-
-def same(x: Any, y: Any) -> bool:
-    """Whether two values from outside are one, or made alike."""
-    if x is y:
-        return True
-    if isinstance(x, Traced) or isinstance(y, Traced):
-        if not (isinstance(x, Traced) and isinstance(y, Traced) and x._main is y._main):
-            return False
-        x, y = ground(x), ground(y)
-    return bool(shape_of(x) == shape_of(y) and dtype_of(x) == dtype_of(y) and np.asarray(x).tobytes() == np.asarray(y).tobytes())
 
 
 def warn_of_change(label: Label, a: Recording, b: Recording) -> None:

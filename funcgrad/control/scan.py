@@ -9,7 +9,6 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.control.bodies import (
-    alike,
     attempt,
     given_back,
     ground_of,
@@ -31,7 +30,7 @@ from funcgrad.program.codegen import Missed
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import describe, label_of
 from funcgrad.transforms.calls import apply
-from funcgrad.transforms.record import Recording
+from funcgrad.transforms.record import Recording, alike
 
 
 def scan(

@@ -10,7 +10,6 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.control.bodies import (
-    alike,
     attempt,
     given_back,
     ground_of,
@@ -30,7 +29,7 @@ from funcgrad.program.codegen import Missed
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import describe, label_of
 from funcgrad.transforms.calls import apply
-from funcgrad.transforms.record import Recording
+from funcgrad.transforms.record import Recording, alike
 
 
 def while_loop(

@@ -7,20 +7,30 @@ from typing import Any
 
 from funcgrad.core import Value, bind
 from funcgrad.ops.kinds import Elementwise
-from funcgrad.program.parts import GUARD, Equation, Literal
+from funcgrad.program.parts import GUARD, Equation, Literal, Var
 from funcgrad.program.program import Program
 from funcgrad.program.vocabulary import bound
 
 
-def evaluate(program: Program, values: Sequence[Value], visit: Callable[[Equation], Any] | None = None) -> list[Value]:
-    """The outputs for these values of the inputs; `visit` is called before each equation."""
+def look(x: Value, kind: str, answer: Any) -> None:
+    """A guard is a look, which every interpreter asks one floor down."""
+    GUARD.impl(x, kind=kind, answer=answer)
+
+
+def evaluate(
+    program: Program,
+    values: Sequence[Value],
+    visit: Callable[[Equation], Any] | None = None,
+    require: Callable[[Value, str, Any], None] = look,
+) -> list[Value]:
+    """The outputs for these values of the inputs. `visit` is called before each equation, and `require` for each guard."""
     env: dict[int, Value] = dict(zip([v.number for v in program.inputs], values, strict=True))
     for e in program.equations:
         args = _arguments(e, env)
         if visit is not None:
             visit(e)
         if e.primitive is GUARD:
-            GUARD.impl(*args, **dict(e.params))  # a look, which every interpreter asks one floor down
+            require(args[0], e["kind"], e["answer"])
             continue
         out = bind(*bound(e, args))
         for v, y in zip(e.outputs, out if type(out) is tuple else (out,), strict=True):
@@ -30,11 +40,11 @@ def evaluate(program: Program, values: Sequence[Value], visit: Callable[[Equatio
 
 def _arguments(e: Equation, env: dict[int, Value]) -> list[Any]:
     """A literal beside variables of its own dtype is a Python number again: rules take the short way for it."""
-    plain = type(e.primitive) is Elementwise and any(not isinstance(x, Literal) for x in e.inputs)
+    dtypes = {x.dtype for x in e.inputs if isinstance(x, Var)} if type(e.primitive) is Elementwise else set()
     args: list[Any] = []
     for x in e.inputs:
         if isinstance(x, Literal):
-            args.append(x.value.item() if plain else x.value)
+            args.append(x.value.item() if x.dtype in dtypes else x.value)
         else:
             args.append(env[x.number])
     return args

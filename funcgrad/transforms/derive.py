@@ -10,19 +10,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from funcgrad.borrow import HELD
-from funcgrad.core import Label, Value, shape_of
-from funcgrad.ops.kinds import Constant
+from funcgrad.core import Label, Traced, Value, shape_of
+from funcgrad.ops import reductions
+from funcgrad.ops.elementwise import logical_not
+from funcgrad.ops.kinds import BY_UFUNC, Constant
 from funcgrad.ops.shaping import broadcast_to, cast, dense
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.examples import example
-from funcgrad.program.program import Atom, Equation, Program, Var, renumbered, variables
+from funcgrad.program.program import GUARD, Atom, Equation, Program, Var, renumbered, variables
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.forward import Forward, ForwardTracer
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import zero
-from funcgrad.transforms.record import Recorder, recorded_by
+from funcgrad.transforms.record import Recorder, RecordTracer, recorded_by
 from funcgrad.transforms.walk import Product, walk
 
 LABEL = Label("a program", "derived", "", 0)
@@ -42,6 +45,20 @@ def depends(program: Program, mask: Mask) -> Mask:
         if type(e.primitive) is not Constant and any(v.number in moved for v in variables(e.inputs)):
             moved.update(v.number for v in e.outputs if moves(v))
     return tuple([type(x) is Var and x.number in moved for x in program.outputs])
+
+
+def require(x: Value, kind: str, answer: Any) -> None:
+    """A guard of the program stays a guard of what is derived, whatever values it is recorded on. Lanes have to agree in it."""
+    if isinstance(x, RecordTracer):
+        x._main.guard(x, kind, answer)
+    elif isinstance(x, BatchTracer):
+        lanes = x._main.value_of(x)
+        same = logical_not(lanes) if kind == "bool" and not answer else lanes if kind == "bool" else BY_UFUNC[np.equal](lanes, answer)
+        require(reductions.all(same, axis=tuple(range(-len(shape_of(lanes)), 0))), "bool", True)
+    elif isinstance(x, Traced):
+        require(x._value, kind, answer)
+    else:
+        GUARD.impl(x, kind=kind, answer=answer)
 
 
 # ---- tangents
@@ -91,7 +108,7 @@ def derived(fun: Callable[[Run, list[Any]], Any], like: Sequence[Any]) -> Derive
         m.line = e.line
 
     def run(program: Program, values: Sequence[Value]) -> list[Value]:
-        return evaluate(program, values, visit)
+        return evaluate(program, values, visit, require)
 
     recording = recorded_by(m, functools.partial(fun, run), list(map(example, like)))
     return Derived(recording.program, recording.operands)

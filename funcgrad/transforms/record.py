@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, shape_of, tick
+from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, dtype_of, ground, shape_of, tick
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops import reductions
 from funcgrad.ops.kinds import Structured
@@ -86,7 +86,7 @@ class RecordTracer(Tracer):
 class Recorder(Interpreter):
     """Computes on ground values, and writes down."""
 
-    __slots__ = ("builder", "folds", "hidden", "line", "operands")
+    __slots__ = ("builder", "folds", "hidden", "line", "operands", "spoiled")
 
     def __init__(self, label: Label, folds: bool = False) -> None:
         self.order, self.label, self.new = tick(), label, RecordTracer
@@ -94,6 +94,7 @@ class Recorder(Interpreter):
         self.builder = Builder()
         self.folds = folds  # whether arrays from outside are constants
         self.line: Line | None = None  # of the equation that a derived one comes from
+        self.spoiled = False  # whether an operation raised: the function may have caught it
         self.operands: list[Any] = []
         self.hidden: dict[int, RecordTracer] = {}  # by id of the operand, which `operands` keeps alive
 
@@ -137,7 +138,11 @@ class Recorder(Interpreter):
     def write(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
-        out = computed(prim, values, params)
+        try:
+            out = computed(prim, values, params)
+        except Exception:
+            self.spoiled = True
+            raise
         scalars.looks(prim, args, values)
         params = of_equation(prim, list(map(shape_of, values)), params)
         atoms = [self.atom(x, dtype) for x, dtype in zip(args, typed(prim, values, out), strict=True)]
@@ -156,6 +161,9 @@ class Recorder(Interpreter):
         own: Var = x._var
         if dtype is None or dtype == own.dtype:
             return own
+        if type(x._value) is int and dtype.kind in "iu":
+            low, high = np.iinfo(dtype).min, min(np.iinfo(dtype).max, np.iinfo(np.int64).max)
+            bool((x >= low) & (x <= high))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
 
     # ---- looks
@@ -163,10 +171,13 @@ class Recorder(Interpreter):
     def look(self, x: RecordTracer, kind: str) -> Any:
         """What a value answers, behind a guard that it is this."""
         answer = KINDS[kind](x._value)
+        self.guard(x, kind, answer)
+        return answer
+
+    def guard(self, x: RecordTracer, kind: str, answer: Any) -> None:
         if self.closed:
             self.new()  # raises
         self.builder.write(GUARD, [x._var], (), sorted_params({"kind": kind, "answer": answer}), self.line if self.folds else here())
-        return answer
 
     def seen(self, x: RecordTracer) -> Any:
         """A whole array, behind a guard that all its elements are these."""
@@ -255,13 +266,15 @@ class Recording:
     operands: tuple[Any, ...]
     values: tuple[Any, ...]  # of the outputs, on the ground
     out_def: pytree.TreeDef
+    spoiled: bool = False
+    """Whether an operation raised: the equations do not say so."""
 
     @property
     def is_straight(self) -> bool:
         """Whether it looked at no value, but to see that a gradient has no nan in it."""
         checks = {e.outputs[0].number for e in self.program.equations if e.primitive is has_nan}
         guards = [e for e in self.program.equations if e.primitive is GUARD]
-        return all(type(e.inputs[0]) is Var and e.inputs[0].number in checks for e in guards)
+        return not self.spoiled and all(type(e.inputs[0]) is Var and e.inputs[0].number in checks for e in guards)
 
 
 def record(label: Label, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
@@ -281,7 +294,7 @@ def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence
     hidden = [m.hidden[id(x)]._var for x in m.operands]
     program = without_dead_code(Program((*given, *hidden), tuple(m.builder.equations), tuple(outs)))
     ends = tuple([x._value if type(x) is RecordTracer else in_one_lane(x) for x in values])
-    return _without_idle(program, len(given), m.operands, ends, out_def)
+    return _without_idle(program, len(given), m, ends, out_def)
 
 
 def _number(label: Label, x: Any, path: str) -> Value:
@@ -290,9 +303,29 @@ def _number(label: Label, x: Any, path: str) -> Value:
     return x
 
 
-def _without_idle(program: Program, given: int, operands: Sequence[Any], values: tuple[Any, ...], out_def: pytree.TreeDef) -> Recording:
+def _without_idle(program: Program, given: int, m: Recorder, values: tuple[Any, ...], out_def: pytree.TreeDef) -> Recording:
     """Without the hidden inputs that nothing reads."""
     read = {x.number for e in program.equations for x in e.inputs if type(x) is Var} | {x.number for x in program.outputs if type(x) is Var}
     kept = [k for k, v in enumerate(program.inputs[given:]) if v.number in read]
     inputs = (*program.inputs[:given], *[program.inputs[given + k] for k in kept])
-    return Recording(renumbered(inputs, program.equations, program.outputs), tuple([operands[k] for k in kept]), values, out_def)
+    operands = tuple([m.operands[k] for k in kept])
+    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled)
+
+
+# ---- two recordings
+
+
+def alike(a: Recording, b: Recording) -> bool:
+    """Whether two recordings are of the same computation: equal in their equations, and in what they met outside."""
+    return a.program == b.program and len(a.operands) == len(b.operands) and all(map(same, a.operands, b.operands))
+
+
+def same(x: Any, y: Any) -> bool:
+    """Whether two values from outside are one, or made alike."""
+    if x is y:
+        return True
+    if isinstance(x, Traced) or isinstance(y, Traced):
+        if not (isinstance(x, Traced) and isinstance(y, Traced) and x._main is y._main):
+            return False
+        x, y = ground(x), ground(y)
+    return bool(shape_of(x) == shape_of(y) and dtype_of(x) == dtype_of(y) and np.asarray(x).tobytes() == np.asarray(y).tobytes())

@@ -15,7 +15,7 @@ from funcgrad.numpy.bridge import bare
 from funcgrad.program.calls import Signature, entered
 from funcgrad.program.program import Leaf, Program, Static
 from funcgrad.transforms.arguments import NUMBERS, describe, dress, kind_of, label_of
-from funcgrad.transforms.record import in_one_lane, record
+from funcgrad.transforms.record import Recording, in_one_lane, record
 
 P = ParamSpec("P")
 
@@ -46,14 +46,15 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Program]:
     """
     label = label_of("trace", fun)
 
-    def recorded(*args: P.args, **kwargs: P.kwargs) -> Program:
-        return _recorded(label, fun, args, kwargs)
+    def traced(*args: P.args, **kwargs: P.kwargs) -> Program:
+        return recorded(label, fun, args, kwargs)[0]
 
-    made: Callable[P, Program] = dress(recorded, fun)
+    made: Callable[P, Program] = dress(traced, fun)
     return made
 
 
-def _recorded(label: Label, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+def recorded(label: Label, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Recording]:
+    """The program of a call, and the recording behind it, which knows the values on the ground."""
     leaves, in_def = pytree.flatten((args, kwargs))
     names = _positional(fun, len(args))
     paths = Signature(label.function, names, in_def, in_def, (), ())
@@ -76,7 +77,7 @@ def _recorded(label: Label, fun: Callable[..., Any], args: tuple[Any, ...], kwar
     numbers = iter([type(y) if type(y) in NUMBERS else None for y in recording.values])
     ends = tuple([next(numbers) if leaf is None else leaf for leaf in outs])
     signature = Signature(label.function, names, in_def, out_defs[0], tuple(ins), ends)
-    return attrs.evolve(recording.program, captures=recording.operands, signature=signature)
+    return attrs.evolve(recording.program, captures=recording.operands, signature=signature), recording
 
 
 _KINDS = {*"biufc"}

@@ -198,12 +198,25 @@ def closed(now: Growing, readers: dict[int, list[Statement]], kept: set[int]) ->
         return [*now.statements, *now.waiting]
     mine = {v.number for s in now.statements for v in outputs_of(s)}
     used = {i for i in now.inside if i in kept or any(v.number not in mine for s in readers.get(i, ()) for v in _made(s))}
-    again = [s for s in now.statements if is_slice(s) and outputs_of(s)[0].number in used]
-    for s in reversed(again):
-        used.discard(outputs_of(s)[0].number)
-        used.update(v.number for v in variables(inputs_of(s)))
-    cluster = Cluster(tuple(now.statements), now.axis or 0, tuple([now.inside[i] for i in now.inside if i in used]), tuple(now.answers))
-    return [cluster, *again, *now.waiting]
+    again = []
+    for s in reversed(now.statements):
+        if is_slice(s) and outputs_of(s)[0].number in used:
+            used.discard(outputs_of(s)[0].number)
+            used.update(v.number for v in variables(inputs_of(s)))
+            again.append(s)
+    cluster = Cluster(_needed(now.statements, used), now.axis or 0, tuple([now.inside[i] for i in now.inside if i in used]), tuple(now.answers))
+    return [cluster, *reversed(again), *now.waiting]
+
+
+def _needed(statements: Sequence[Statement], used: set[int]) -> tuple[Statement, ...]:
+    """Without slices that are read outside alone."""
+    read = set(used)
+    kept = []
+    for s in reversed(statements):
+        if not is_slice(s) or outputs_of(s)[0].number in read:
+            read.update(v.number for v in variables(inputs_of(s)))
+            kept.append(s)
+    return tuple(kept[::-1])
 
 
 def _made(s: Statement) -> Sequence[Var]:

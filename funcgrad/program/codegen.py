@@ -19,6 +19,7 @@ import numpy as np
 
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
+from funcgrad.program.layout import in_order
 from funcgrad.program.merging import Buffer, Item, statements
 from funcgrad.program.parts import differ
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
@@ -35,7 +36,7 @@ UNARY = {"negative": "-"}
 LARGE = 1 << 12
 """Elements; a variable with so many is deleted after its last use."""
 
-TAKEN = frozenset("program miss length tiles".split())
+TAKEN = frozenset("program Missed differ length tiles".split())
 """Names that mean something in generated code."""
 
 _serial = itertools.count()
@@ -51,6 +52,7 @@ class Source:
         self.space: dict[str, Any] = {}
         self.known: dict[int, str] = {}
         self.names: dict[int, str] = {}
+        self.forced: dict[int, str] = {}
         self.count = 0
         self.literals: dict[Literal, Any] = {}
         self.indent = 1
@@ -77,8 +79,11 @@ class Source:
         """New names for variables."""
         out = []
         for v in variables:
-            self.names[v.number] = name = f"{letters(self.count)}_"
-            self.count += 1
+            name = self.forced.get(v.number)
+            if name is None:
+                name = f"{letters(self.count)}_"
+                self.count += 1
+            self.names[v.number] = name
             out.append(name)
         return out
 
@@ -95,7 +100,10 @@ class Source:
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:
         """The equations, one line each, or fewer."""
         stay = {v.number for v in kept}
-        lines = clustered(statements(equations, stay), stay)
+        self.put(clustered(statements(equations, stay), stay), stay)
+
+    def put(self, lines: Sequence[Line], stay: set[int]) -> None:
+        """Statements; what is large, and not of `stay`, goes after its last use."""
         last: dict[int, int] = {}
         for k, s in enumerate(lines):
             last.update((v.number, k) for v in reads(s))
@@ -109,7 +117,7 @@ class Source:
 
     def statement(self, s: Line) -> None:
         if isinstance(s, Cluster):
-            Tiles(self, s).write()
+            self.cluster(s)
         elif isinstance(s, Item):
             text = f"{self.atom(s.source.inputs[0])}[{index_text(s.source, s.dropped)}]"
             self.add(f"{self.named([s.output])[0]} = {text}")
@@ -125,6 +133,23 @@ class Source:
             made = self.named(s.outputs)
             several = type(s.primitive) is Structured or len(made) != 1 or s.primitive.name in SEVERAL
             self.add(f"{', '.join(made)}{',' if several and len(made) == 1 else ''} = {text}" if made else text)
+
+    def cluster(self, s: Cluster) -> None:
+        """In tiles, unless the axes of an operand are in another order: the results would have it as well."""
+        made = makes(s)
+        self.forced = dict(zip([v.number for v in made], self.named(made), strict=True))
+        operands = {self.names[v.number]: None for v in s.inputs if len(v.shape) > 1}
+        if operands:
+            self.add(f"if {self.constant(in_order)}({', '.join(operands)}):")
+            self.indent += 1
+        Tiles(self, s).write()
+        if operands:
+            self.indent -= 1
+            self.add("else:")
+            self.indent += 1
+            self.put(s.statements, {v.number for v in made})
+            self.indent -= 1
+        self.forced = {}
 
     def buffer(self, s: Buffer) -> None:
         v = s.output
@@ -193,6 +218,8 @@ class Missed(Exception):
 def _name_of(x: Any) -> str:
     """What a function or dtype is called, where that is a name that means nothing else here."""
     name = getattr(x, "__name__", "") if callable(x) else str(x) if isinstance(x, np.dtype) else ""
+    if name and isinstance(of := getattr(x, "__self__", None), np.ufunc):
+        name = f"{of.__name__}_{name}"
     is_free = not keyword.iskeyword(name) and not hasattr(builtins, name) and not name.endswith("_") and name not in TAKEN
     return name if is_free and name.isidentifier() and len(name) > 2 else ""
 

@@ -235,7 +235,7 @@ class Tiles:
             return
         name, copied = self.target(v, self.reused(k, e) if ufunc is not None else "")
         if ufunc is not None:
-            self.lines.append(f"{self.to.constant(ufunc)}({', '.join(args)}, {name})")
+            self.lines.append(f"{self.to.constant(ufunc)}({', '.join(args)}, out={name})")
         elif e.primitive.name == "astype":
             self.lines.append(f"{name}[...] = {args[0]}")
         elif v.dtype.char in "df":

@@ -15,11 +15,11 @@ from funcgrad.ops.kinds import Elementwise
 from funcgrad.program.merging import Buffer, Item, Statement, inputs_of, outputs_of
 from funcgrad.program.program import Atom, Equation, Shape, Var, variables
 
-LEAST = 1 << 16
-"""Elements; smaller arrays stay in the cache from one call to the next."""
-
 TILE = 1 << 14
 """Elements."""
+
+LEAST = 3 * TILE // 2
+"""Elements; from here on there are two tiles, and with more than a few whole arrays the system takes back their memory after each call."""
 
 FEWEST = 2
 """Statements; a single one is as quick on the whole array."""
@@ -204,7 +204,8 @@ def closed(now: Growing, readers: dict[int, list[Statement]], kept: set[int]) ->
             used.discard(outputs_of(s)[0].number)
             used.update(v.number for v in variables(inputs_of(s)))
             again.append(s)
-    cluster = Cluster(_needed(now.statements, used), now.axis or 0, tuple([now.inside[i] for i in now.inside if i in used]), tuple(now.answers))
+    outputs = tuple([v for i, v in now.inside.items() if i in used])
+    cluster = Cluster(_needed(now.statements, used), now.axis or 0, outputs, tuple(now.answers))
     return [cluster, *reversed(again), *now.waiting]
 
 

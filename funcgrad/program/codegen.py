@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.kinds import Structured
-from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
+from funcgrad.program.buffers import reused
+from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads, ufunc_of
 from funcgrad.program.layout import in_order
 from funcgrad.program.merging import Buffer, Item, statements
 from funcgrad.program.parts import differ
@@ -104,16 +105,26 @@ class Source:
 
     def put(self, lines: Sequence[Line], stay: set[int]) -> None:
         """Statements; what is large, and not of `stay`, goes after its last use."""
+        plan = reused(lines, stay)
         last: dict[int, int] = {}
         for k, s in enumerate(lines):
             last.update((v.number, k) for v in reads(s))
-        ours = {v.number for s in lines for v in makes(s)} - stay
+        ours = {v.number for s in lines for v in makes(s)} - stay - {v.number for v in plan.values()}
         for k, s in enumerate(lines):
-            self.statement(s)
+            if k in plan:
+                self.into(s, plan[k])
+            else:
+                self.statement(s)
             dead = {v.number: v for v in reads(s) if last[v.number] == k and v.number in ours}
             large = [self.names[i] for i, v in dead.items() if _size(v) >= LARGE]
             if large:
                 self.add(f"del {', '.join(large)}")
+
+    def into(self, s: Line, v: Var) -> None:
+        """A ufunc whose result is written over another variable."""
+        assert isinstance(s, Equation)
+        text = self.call(ufunc_of(s), [*map(self.atom, s.inputs), f"out={self.names[v.number]}"])
+        self.add(f"{self.named(s.outputs)[0]} = {text}")
 
     def statement(self, s: Line) -> None:
         if isinstance(s, Cluster):
@@ -186,7 +197,7 @@ class Source:
             text = self.call(prim.impl, given, params.items())
         return text
 
-    def call(self, function: Callable[..., Any], args: Sequence[str], params: Iterable[tuple[str, Any]] = ()) -> str:
+    def call(self, function: Any, args: Sequence[str], params: Iterable[tuple[str, Any]] = ()) -> str:
         named = [f"{key}={self.value(value)}" for key, value in params]
         return f"{self.constant(function, 'f')}({', '.join([*args, *named])})"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 def in_order(*arrays: Any) -> bool:
     """Whether what NumPy computes of these arrays, element by element, has its axes in C order."""
-    return all([x.flags.c_contiguous or _descends(x) for x in arrays])
+    return all(x.flags.c_contiguous or _descends(x) for x in arrays)
 
 
 def _descends(x: Any) -> bool:

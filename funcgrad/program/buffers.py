@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-
-from funcgrad.program.clusters import Line, makes, reads, ufunc_of
+from funcgrad.program.clusters import Line, makes, reads
+from funcgrad.program.maps import IN_PLACE, ufunc_of
 from funcgrad.program.merging import Buffer
 from funcgrad.program.program import GUARD, Equation, Var, variables
 
 WORTH = 8
 """Elements."""
-
-IN_PLACE = frozenset("add subtract multiply divide negative square sqrt absolute maximum minimum".split())
-"""Ufuncs that may write where they read: each element is rounded once, whichever loop NumPy takes for operands that overlap."""
 
 COPIES = frozenset("sum mean prod max min any all has_nan dot concatenate stack pad where astype".split())
 """What reads arrays and gives no view of them, beside ufuncs."""

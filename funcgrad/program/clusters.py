@@ -11,24 +11,16 @@ from collections.abc import Iterable, Sequence
 import attrs
 import numpy as np
 
-from funcgrad.ops.kinds import Elementwise
+from funcgrad.program.extents import is_compact
+from funcgrad.program.maps import MANY, is_cheap, is_dense, is_map, is_slice, start_along, tile_axis
 from funcgrad.program.merging import Buffer, Item, Statement, inputs_of, outputs_of
 from funcgrad.program.program import Atom, Equation, Shape, Var, variables
 
-TILE = 1 << 14
-"""Elements."""
-
-LEAST = 3 * TILE // 2
-"""Elements; from here on there are two tiles, and with more than a few whole arrays the system takes back their memory after each call."""
-
 FEWEST = 2
-"""Statements; a single one is as quick on the whole array."""
+"""Statements; a single one is as quick on the whole array, unless threads share it."""
 
 NEAR = 256
 """How much longer one array of a cluster may be than another: slices of a few elements less."""
-
-PLAIN_UFUNCS = {"sign": np.sign, "root": np.sqrt, "exp_minus_one": np.expm1}
-"""Primitives that are a ufunc under another name."""
 
 
 @attrs.frozen(eq=False)
@@ -39,6 +31,11 @@ class Cluster:
     axis: int
     outputs: tuple[Var, ...]
     answers: tuple[Var, ...]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether there is work for several threads."""
+        return is_shared(self.statements)
 
     @property
     def inputs(self) -> list[Var]:
@@ -57,36 +54,8 @@ def makes(s: Line) -> Sequence[Var]:
     return (*s.outputs, *s.answers) if isinstance(s, Cluster) else outputs_of(s)
 
 
-# ---- what may be in a tile
-
-
-def tile_axis(shape: Shape) -> int | None:
-    """The axis along which an array is cut: the first one along which a tile can be small enough."""
-    size = math.prod(shape)
-    if size < LEAST:
-        return None
-    return next((axis for axis, n in enumerate(shape) if size // n <= TILE), None)
-
-
-def ufunc_of(e: Equation) -> np.ufunc | None:
-    impl = PLAIN_UFUNCS.get(e.primitive.name, e.primitive.impl)
-    return impl if isinstance(impl, np.ufunc) and impl.nout == 1 and impl.signature is None else None
-
-
-def is_map(e: Equation) -> bool:
-    """Whether each element of the result comes from the elements at its place alone, bit for bit."""
-    if len(e.outputs) != 1:
-        return False
-    if e.primitive.name == "astype":
-        return not (e.inputs[0].dtype.kind == "c" and e.outputs[0].dtype.kind != "c")  # which warns
-    if e.primitive.name == "power" and any(x.shape and x.shape != e.outputs[0].shape for x in e.inputs):
-        return False  # its loop takes a short way for the exponents of a row of one element
-    return ufunc_of(e) is not None or (type(e.primitive) is Elementwise and not e.params)
-
-
-def window(e: Equation, axis: int) -> tuple[int, bool]:
-    """Where a slice or pad begins along an axis, and whether it takes one element after the other."""
-    return e["starts"][axis], e["steps"][axis] == 1
+def is_shared(statements: Sequence[Statement]) -> bool:
+    return sum(math.prod(outputs_of(s)[0].shape) for s in statements if not is_cheap(s)) >= MANY
 
 
 class Growing:
@@ -113,8 +82,7 @@ class Growing:
             return None
         if s.primitive.name == "slice":
             x = s.inputs[0]
-            start, dense = window(s, self.axis_of(s.outputs[0]))
-            return s if isinstance(x, Var) and x.number in self.inside and dense and start <= NEAR else None
+            return s if isinstance(x, Var) and x.number in self.inside and self.is_near(s, self.axis_of(s.outputs[0])) else None
         if s.primitive.name == "pad":
             buffer = Buffer(None, ((s, s.inputs[0], ()),), s.outputs[0])
             return buffer if self.takes_parts(buffer) else None
@@ -135,10 +103,12 @@ class Growing:
     def takes_parts(self, s: Buffer) -> bool:
         axis = self.axis_of(s.output)
         for e, x, dropped in s.parts:
-            start, dense = window(e, axis)
-            if dropped or not dense or start > NEAR or not self.is_beside(x, s.output, axis):
+            if dropped or not self.is_near(e, axis) or not self.is_beside(x, s.output, axis):
                 return False
         return s.base is None or self.is_beside(s.base, s.output, axis)
+
+    def is_near(self, e: Equation, axis: int) -> bool:
+        return is_dense(e, axis) and start_along(e, axis) <= NEAR
 
     def is_beside(self, x: Atom, v: Var, axis: int) -> bool:
         return len(x.shape) == len(v.shape) and abs(x.shape[axis] - v.shape[axis]) <= NEAR
@@ -194,7 +164,7 @@ def clustered(lines: Sequence[Statement], kept: set[int]) -> list[Line]:
 
 def closed(now: Growing, readers: dict[int, list[Statement]], kept: set[int]) -> list[Line]:
     """A cluster that has ended, the slices that others read as well, and what has waited."""
-    if sum(not is_slice(s) for s in now.statements) < FEWEST:
+    if sum(not is_slice(s) for s in now.statements) < FEWEST and not is_shared(now.statements):
         return [*now.statements, *now.waiting]
     mine = {v.number for s in now.statements for v in outputs_of(s)}
     used = {i for i in now.inside if i in kept or any(v.number not in mine for s in readers.get(i, ()) for v in _made(s))}
@@ -206,6 +176,8 @@ def closed(now: Growing, readers: dict[int, list[Statement]], kept: set[int]) ->
             again.append(s)
     outputs = tuple([v for i, v in now.inside.items() if i in used])
     cluster = Cluster(_needed(now.statements, used), now.axis or 0, outputs, tuple(now.answers))
+    if not is_compact(cluster):
+        return [*now.statements, *now.waiting]
     return [cluster, *reversed(again), *now.waiting]
 
 
@@ -223,7 +195,3 @@ def _needed(statements: Sequence[Statement], used: set[int]) -> tuple[Statement,
 def _made(s: Statement) -> Sequence[Var]:
     """What a statement defines; of a guard, a stand-in that nobody defines."""
     return outputs_of(s) or (Var(-1, (), np.dtype(bool)),)
-
-
-def is_slice(s: Statement) -> bool:
-    return isinstance(s, Equation) and s.primitive.name == "slice"

@@ -19,14 +19,15 @@ import numpy as np
 
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.buffers import reused
-from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads, ufunc_of
+from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
 from funcgrad.program.layout import in_order
+from funcgrad.program.maps import ufunc_of
 from funcgrad.program.merging import Buffer, Item, statements
 from funcgrad.program.parts import differ
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
 from funcgrad.program.sums import common, nothing
 from funcgrad.program.tidy import without_repeats
-from funcgrad.program.tiles import Tiles
+from funcgrad.program.tiles import write_tiles
 from funcgrad.program.vocabulary import SEVERAL, bound, box
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
@@ -136,14 +137,21 @@ class Source:
             self.buffer(s)
         elif s.primitive is GUARD:
             self.space |= {"Missed": Missed, "differ": differ}
-            now, answer = f"{s['kind'].replace('index', 'int')}({self.atom(s.inputs[0], True)})", self.constant(s["answer"])
-            other = f"{now} != {answer}" if type(s["answer"]) in (bool, int) else f"differ({now}, {answer})"
+            other = self.other_answer(s, self.atom(s.inputs[0], True))
             self.add(f"if {other}: raise Missed({self.constant(s)})")
         else:
             text = self.expression(s)
             made = self.named(s.outputs)
             several = type(s.primitive) is Structured or len(made) != 1 or s.primitive.name in SEVERAL
             self.add(f"{', '.join(made)}{',' if several and len(made) == 1 else ''} = {text}" if made else text)
+
+    def other_answer(self, s: Equation, x: str) -> str:
+        """Whether a guard does not hold."""
+        answer, kind = s["answer"], s["kind"]
+        if kind == "bool" and type(answer) is bool:
+            return f"not {x}" if answer else x
+        now, then = f"{kind.replace('index', 'int')}({x})", self.constant(answer)
+        return f"{now} != {then}" if type(answer) in (bool, int) else f"differ({now}, {then})"
 
     def cluster(self, s: Cluster) -> None:
         """In tiles, unless the axes of an operand are in another order: the results would have it as well."""
@@ -153,7 +161,7 @@ class Source:
         if operands:
             self.add(f"if {self.constant(in_order)}({', '.join(operands)}):")
             self.indent += 1
-        Tiles(self, s).write()
+        write_tiles(self, s)
         if operands:
             self.indent -= 1
             self.add("else:")
@@ -177,8 +185,15 @@ class Source:
         if shared is not None:
             at = box_text(shared, v.shape)
             self.add(f"{name}[{at}] = " + (f"{base}[{at}]" if base else self.constant(nothing(v.dtype))))
+        views: dict[str, str] = {}
         for (e, _, dropped), x in zip(s.parts, operands, strict=True):
-            self.add(f"{name}[{index_text(e, dropped)}] += {x}")
+            at = index_text(e, dropped)
+            if len(dropped) < len(v.shape) and at not in views:
+                views[at] = view = f"{name}{len(views)}"
+                self.add(f"{view} = {name}[{at}]")
+            self.add(f"{views.get(at, f'{name}[{at}]')} += {x}")
+        if views and _size(v) >= LARGE:
+            self.add(f"del {', '.join(views.values())}")
 
     def expression(self, e: Equation) -> str:
         name = e.primitive.name

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import attrs
 
-from funcgrad.program.clusters import Cluster, is_slice, window
+from funcgrad.program.maps import TILE, is_slice, start_along
 from funcgrad.program.merging import Buffer, Statement, inputs_of, outputs_of
 from funcgrad.program.program import Atom, Equation, Var, variables
 
-FARTHEST = 1 << 11
-"""Elements that a tile may reach beyond its own; with more, too much would be computed twice."""
+if TYPE_CHECKING:
+    from funcgrad.program.clusters import Cluster
+
+ALIGNED = 64
+"""Elements; tiles begin at multiples, so that lines of the cache are not torn."""
+
+
+def bounds(n: int, rest: int) -> tuple[tuple[int, int], ...]:
+    """Tiles of nearly the same size: none is so short that NumPy would take another way for it."""
+    count = max(1, round(n * rest / TILE))
+    step = ALIGNED if rest < ALIGNED and n > count * ALIGNED else 1
+    cuts = [n * k // count // step * step for k in range(count)] + [n]
+    return tuple([(i, j) for i, j in itertools.pairwise(cuts) if i < j])
 
 
 @attrs.frozen
@@ -30,6 +44,18 @@ def length(cluster: Cluster) -> int:
     """How far the tiles go: as far as what others read."""
     asked = [x for s in cluster.statements for x in inputs_of(s) if isinstance(s, Equation) and s.primitive.name == "has_nan"]
     return max(x.shape[cluster.axis] for x in (*cluster.outputs, *asked))
+
+
+def tiles(cluster: Cluster) -> tuple[tuple[int, int], ...]:
+    made = [v for s in cluster.statements for v in outputs_of(s) if v.shape]
+    return bounds(length(cluster), max(math.prod(v.shape) // v.shape[cluster.axis] for v in made))
+
+
+def is_compact(cluster: Cluster) -> bool:
+    """Whether what tiles reach beyond their own is little of them: else too much would be computed twice."""
+    least = min(j - i for i, j in tiles(cluster))
+    n = length(cluster)
+    return all(8 * max(e.behind - e.before, abs(e.before), abs(e.behind), n - e.n) <= least for e in extents(cluster).values())
 
 
 def extents(cluster: Cluster) -> dict[int, Extent]:
@@ -55,9 +81,9 @@ def _reads(s: Statement, axis: int, found: dict[int, Extent]) -> Iterator[tuple[
         if s.base is not None:
             yield s.base, mine.before, mine.behind
         for e, x, _ in s.parts:
-            start = window(e, axis)[0]
+            start = start_along(e, axis)
             yield x, mine.before - start, mine.behind - start
     else:
-        start = window(s, axis)[0] if is_slice(s) and isinstance(s, Equation) else 0
+        start = start_along(s, axis) if is_slice(s) and isinstance(s, Equation) else 0
         for x in variables(inputs_of(s)):
             yield x, mine.before + start, mine.behind + start

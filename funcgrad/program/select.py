@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-INTS = {"d": np.dtype(np.int64), "f": np.dtype(np.int32)}
+INTS: dict[str, Any] = {"d": np.dtype(np.int64), "f": np.dtype(np.int32)}
 
 
 def chosen(c: Any, x: Any, y: Any, out: Any) -> None:

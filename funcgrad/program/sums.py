@@ -56,7 +56,7 @@ def added(out: Any, begin: int, axis: int, base: Any, inner: Box | None, *terms:
     boxes have in common there, None where they have nothing.
     """
     n = out.shape[axis]
-    if all([at == begin and x.shape[axis] == n and box is None for x, at, box in terms]):
+    if all(at == begin and x.shape[axis] == n and box is None for x, at, box in terms):
         first, *rest = [x for x, _, _ in terms]
         if base is not None:
             np.add(base, first, out)

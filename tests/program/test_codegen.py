@@ -15,7 +15,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.core import Label
-from funcgrad.program import clusters
+from funcgrad.program import clusters, maps
 from funcgrad.program.codegen import compiled, source
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.program import Program
@@ -24,8 +24,14 @@ from funcgrad.transforms.record import record
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 LABEL = Label("trace", "f", "here.py", 1)
-TILE, LEAST = clusters.TILE, clusters.LEAST
+TILE, LEAST = maps.TILE, maps.LEAST
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310, 1e300, -1.0]
+
+
+@pytest.fixture(autouse=True)
+def threads_for_all_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the work is too little to be worth it."""
+    monkeypatch.setattr(clusters, "MANY", 0)
 
 
 def recorded(f: Callable[..., Any], *args: Any) -> tuple[Program, list[Any]]:
@@ -160,7 +166,7 @@ def stencil(x: Any) -> Any:
     return np.sum(inner * inner)
 
 
-@pytest.mark.parametrize("shape", [(5, 6), (300, 301), (70, 1000)])
+@pytest.mark.parametrize("shape", [(5, 6), (300, 301), (70, 1000), (40, 9000), (4, 40_000)])
 def test_stencils(shape: tuple[int, int]) -> None:
     """Of two axes, and their gradients."""
     assert_same(lambda x: [stencil(x), fg.grad(stencil)(x)], np.random.default_rng(1).normal(size=shape))
@@ -187,7 +193,9 @@ def random_function(rng: np.random.Generator, steps: int = 14) -> Callable[[Any,
             elif way == 7:
                 made.append(u * s + np.sum(v))
             else:
-                made.append(fg.vjp(lambda z, c=c, d=d, n=n: [z[c : n - d] * 2, z[d:], z], u)[1]([v[c : n - d], u[d:], v])[0] if way == 8 else -u)
+                made.append(
+                    fg.vjp(lambda z, c=c, d=d, n=n: [z[c : n - d] * 2, z[d:], z], u)[1]([v[c : n - d], u[d:], v])[0] if way == 8 else -u
+                )
         return [made[-1], made[-2], np.sum(made[-3])]
 
     return f

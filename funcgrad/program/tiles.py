@@ -13,6 +13,7 @@ import numpy as np
 from funcgrad.program.clusters import Cluster
 from funcgrad.program.extents import Extent
 from funcgrad.program.extents import tiles as cut
+from funcgrad.program.layout import has_nan_in
 from funcgrad.program.maps import IN_PLACE, is_slice, start_along, ufunc_of
 from funcgrad.program.merging import Buffer, inputs_of, outputs_of
 from funcgrad.program.program import Equation, Var, letters, variables
@@ -123,7 +124,8 @@ class Tiles:
 
     def ask(self, e: Equation) -> None:
         (x,), name = variables(e.inputs), self.answers[e.outputs[0].number]
-        self.add(f"{name} = {name} or {self.to.constant(e.primitive.impl)}({self.views.read(x, self.views.whole(x))})")
+        asked = f"{self.to.constant(has_nan_in)}({self.views.read(x, self.views.whole(x))}, {self.to.constant(e.primitive.impl)})"
+        self.add(f"{name} = {name} or {asked}")
 
     def slice(self, e: Equation) -> None:
         (v,), (x,) = e.outputs, e.inputs

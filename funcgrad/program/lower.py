@@ -88,6 +88,8 @@ LOWER: dict[str, Callable[..., Any]] = {
     "alone": indices.guarded,
     "counted": indices.guarded,
     "roots": indices.guarded,
+    "eig": indices.guarded,
+    "eigvals": indices.guarded,
     "edges_of": _edges,
     "wins": _by(share),
     "fwins": _by(fshare),

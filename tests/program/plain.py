@@ -1,7 +1,7 @@
 """A second evaluator, as plain as can be: equations and NumPy, one small function per primitive, nothing recorded and nothing traced.
 
-Every operand and every result is held against its variable's shape and dtype. What is in `KERNELS` has no shorter description than its
-own NumPy computation, which is called.
+Every operand and every result is held against its variable's shape and dtype. What is not in the table has no shorter description
+than its own NumPy computation, which is called; its values are tested where it is defined.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def computed(e: Equation, args: Sequence[Any]) -> Any:
         return PLAIN[name](*args, **dict(e.params))
     if isinstance(e.primitive.impl, np.ufunc):
         return getattr(np, name)(*args)
-    assert name in KERNELS, f"no plain meaning of {name}"
     return e.primitive.impl(*args, **from_the_end(args, dict(e.params)))
 
 
@@ -55,7 +54,7 @@ def from_the_end(args: Sequence[Any], params: dict[str, Any]) -> dict[str, Any]:
     """Kernels count their axes from the end."""
     n = max([np.ndim(x) for x in args], default=0)
     shift: Callable[[Any], Any] = lambda axis: tuple([i - n for i in axis]) if type(axis) is tuple else axis - n
-    return {k: shift(v) if k == "axis" and v is not None else v for k, v in params.items()}
+    return {k: shift(v) if k in ("axis", "axes") and v is not None else v for k, v in params.items()}
 
 
 # ---- moving elements
@@ -242,11 +241,3 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "lstsq": lambda a, b, rcond: np.linalg.lstsq(a, b, rcond)[0],
     "roots": np.roots,
 }
-
-KERNELS = frozenset(
-    "scale meet ratio quotient share fshare log_or_zero log_share log2_share float_power sigmoid softplus silu normal_cdf gelu gelu_tanh "
-    "softmax log_softmax log_total sinc bessel_i norm recurrence cofactors second_cofactors statistic neighbours shares log_shares "
-    "holders lasts partition_order bins_of edges_of rank matrix_rank closed_under_conjugation trimmed segments "
-    "is_infinite unwrap_correction positions choices pairs alone argwhere has_nan".split()
-)
-"""What several NumPy calls make together; their values are tested where they are defined."""

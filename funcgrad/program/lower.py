@@ -30,6 +30,11 @@ def _edges(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> An
     return indices.guarded(prim, args, params) if type(params["bins"]) is str else NotImplemented
 
 
+def _spectrum(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    """Of real matrices it is real where all its values are."""
+    return NotImplemented if dtype_of(args[0]).kind == "c" else indices.guarded(prim, args, params)
+
+
 def _compared(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
     """A Python int, which NumPy compares with integers of any width, has a width here."""
     values = values_of(args)
@@ -88,8 +93,9 @@ LOWER: dict[str, Callable[..., Any]] = {
     "alone": indices.guarded,
     "counted": indices.guarded,
     "roots": indices.guarded,
-    "eig": indices.guarded,
-    "eigvals": indices.guarded,
+    "eig": _spectrum,
+    "eigvals": _spectrum,
+    "residuals": indices.guarded,
     "edges_of": _edges,
     "wins": _by(share),
     "fwins": _by(fshare),

@@ -35,8 +35,8 @@ def typed(prim: Primitive, values: Sequence[Value], out: Any) -> Sequence[DType 
     if prim.name in OF_THE_LAST:
         return [dtype_of(values[-1])] * len(values)
     if _promotes(prim, values, whole):
-        whole = np.zeros(0, whole).real.dtype  # what transforms real numbers into complex ones takes real ones
-        return [whole if k < _count(prim) else _weak(v, values) for k, v in enumerate(values)]
+        inexact = np.finfo(whole).dtype if whole.kind == "c" else whole  # whole numbers are real, also where the result is complex
+        return [inexact if k < _count(prim) else _weak(v, values) for k, v in enumerate(values)]
     return [_weak(v, values) for v in values]
 
 

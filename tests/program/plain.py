@@ -1,7 +1,7 @@
 """A second evaluator, as plain as can be: equations and NumPy, one small function per primitive, nothing recorded and nothing traced.
 
-Every operand and every result is held against its variable's shape and dtype. What is not in the table has no shorter description
-than its own NumPy computation, which is called; its values are tested where it is defined.
+Every operand and every result is held against its variable's shape and dtype. What is in `KERNELS` has no shorter description than its
+own NumPy computation, which is called.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.kinds import Structured
 from funcgrad.program.program import Equation, Literal, Program
+from tests.program.plain_loops import within
 
 LOOKS = {"bool": bool, "int": int, "index": int, "float": float, "complex": complex}
 
@@ -43,10 +45,13 @@ def run(program: Program, values: Sequence[Any]) -> list[Any]:
 
 def computed(e: Equation, args: Sequence[Any]) -> Any:
     name = e.primitive.name
+    if type(e.primitive) is Structured:
+        return within(e, args, run)
     if name in PLAIN:
         return PLAIN[name](*args, **dict(e.params))
     if isinstance(e.primitive.impl, np.ufunc):
         return getattr(np, name)(*args)
+    assert name in KERNELS, f"no plain meaning of {name}"
     return e.primitive.impl(*args, **from_the_end(args, dict(e.params)))
 
 
@@ -54,7 +59,7 @@ def from_the_end(args: Sequence[Any], params: dict[str, Any]) -> dict[str, Any]:
     """Kernels count their axes from the end."""
     n = max([np.ndim(x) for x in args], default=0)
     shift: Callable[[Any], Any] = lambda axis: tuple([i - n for i in axis]) if type(axis) is tuple else axis - n
-    return {k: shift(v) if k in ("axis", "axes") and v is not None else v for k, v in params.items()}
+    return {k: shift(v) if k == "axis" and v is not None else v for k, v in params.items()}
 
 
 # ---- moving elements
@@ -240,4 +245,26 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "pinv": lambda x, tol, hermitian: np.linalg.pinv(x, tol, hermitian),
     "lstsq": lambda a, b, rcond: np.linalg.lstsq(a, b, rcond)[0],
     "roots": np.roots,
+    "residuals": lambda a, b, rcond: np.linalg.lstsq(a, b, rcond)[1],
+    "qr": lambda x, mode: tuple(np.linalg.qr(x, mode)),
+    "svd": lambda x, full: tuple(np.linalg.svd(x, full)),
+    "svdvals": lambda x: np.linalg.svd(x, compute_uv=False),
+    "eig": lambda x: tuple(np.linalg.eig(x)),
+    "eigh": lambda x, uplo: tuple(np.linalg.eigh(x, uplo)),
+    "eigvals": np.linalg.eigvals,
+    "eigvalsh": lambda x, uplo: np.linalg.eigvalsh(x, uplo),
+    "fft": lambda x, axis, norm: np.fft.fft(x, None, axis, norm),
+    "ifft": lambda x, axis, norm: np.fft.ifft(x, None, axis, norm),
+    "rfft": lambda x, axis, norm: np.fft.rfft(x, None, axis, norm),
+    "irfft": lambda x, n, axis, norm: np.fft.irfft(x, n, axis, norm),
 }
+
+KERNELS = frozenset(
+    "scale meet ratio quotient share fshare log_or_zero log_share log2_share float_power sigmoid softplus silu normal_cdf gelu gelu_tanh "
+    "softmax log_softmax log_total sinc bessel_i norm recurrence cofactors second_cofactors statistic neighbours shares log_shares "
+    "holders lasts partition_order bins_of edges_of rank matrix_rank closed_under_conjugation trimmed segments "
+    "is_infinite unwrap_correction positions choices pairs alone argwhere has_nan "
+    "combination misfit singular real_component rebuilt one_order apart positive_values "
+    "one_positive unless_zero refuse_free unknown_rate refused_rate regained recomposed".split()
+)
+"""What several NumPy calls make together; their values are tested where they are defined."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.core import Primitive, Value, shape_of
+import numpy as np
+
+from funcgrad.core import Primitive, Traced, Value, shape_of
 from funcgrad.ops import indexing
 from funcgrad.ops.canonical import has_form
 from funcgrad.ops.elementwise import add, maximum, minimum
@@ -21,13 +23,18 @@ Params = dict[str, Any]
 def getitem(prim: Primitive, args: Sequence[Value], params: Params) -> Value:
     x, *arrays = args
     check(prim, args, params)
-    return plan(shape_of(x), params["index"], arrays).read(x)
+    return _number(plan(shape_of(x), params["index"], arrays).read(x))
 
 
 def scatter_add(prim: Primitive, args: Sequence[Value], params: Params) -> Value:
     ct, *arrays = args
     check(prim, args, params)
-    return plan(params["shape"], params["index"], arrays).back(ct)
+    return _number(plan(params["shape"], params["index"], arrays).back(ct))
+
+
+def _number(x: Value) -> Value:
+    """An index gives a number, where a reshape gives an array of one."""
+    return x if shape_of(x) or not isinstance(x, Traced) else x._main.trace(np.asarray(x._value)[()], x._var)
 
 
 # ---- changed copies: in a box by one `update`, else of vectors

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Primitive, Traced, Value, shape_of
+from funcgrad.core import Primitive, Value, shape_of
 from funcgrad.ops import indexing
 from funcgrad.ops.canonical import has_form
 from funcgrad.ops.elementwise import add, maximum, minimum
@@ -32,9 +32,9 @@ def scatter_add(prim: Primitive, args: Sequence[Value], params: Params) -> Value
     return _number(plan(params["shape"], params["index"], arrays).back(ct))
 
 
-def _number(x: Value) -> Value:
+def _number(x: Any) -> Value:
     """An index gives a number, where a reshape gives an array of one."""
-    return x if shape_of(x) or not isinstance(x, Traced) else x._main.trace(np.asarray(x._value)[()], x._var)
+    return x if shape_of(x) or not hasattr(x, "_var") else x._main.trace(np.asarray(x._value)[()], x._var)
 
 
 # ---- changed copies: in a box by one `update`, else of vectors

@@ -21,6 +21,7 @@ from funcgrad.program.tidy import without_repeats
 from funcgrad.program.vocabulary import SEVERAL, bound
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+BINARY |= {"scalar_multiply": "*", "scalar_power": "**"}
 BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
 UNARY = {"negative": "-"}
 """What is quicker as an operator: NumPy's scalars have short ways for these, and the same values."""

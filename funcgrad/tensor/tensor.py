@@ -15,7 +15,17 @@ from funcgrad.numpy import dispatch
 from funcgrad.numpy.bridge import array, bare, has_traced
 from funcgrad.numpy.indexing import index_of
 from funcgrad.tensor.at import At
-from funcgrad.tensor.methods import FUNCTIONS_AS_METHODS, METHODS_THAT_WRITE, UFUNCS_AS_METHODS, binary, comparison, method, power, refusal, unary
+from funcgrad.tensor.methods import (
+    FUNCTIONS_AS_METHODS,
+    METHODS_THAT_WRITE,
+    UFUNCS_AS_METHODS,
+    binary,
+    comparison,
+    method,
+    power,
+    refusal,
+    unary,
+)
 
 WINDOWS = "Use `np.lib.stride_tricks.sliding_window_view` for windows, or an index."
 """What to write instead of strides."""

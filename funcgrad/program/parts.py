@@ -79,6 +79,8 @@ class Line:
     filename: str
     number: int
     function: str
+    quiet: bool = False
+    """Whether NumPy's warnings were off: it belongs to a derivative, whose lines the user did not write."""
 
     @property
     def place(self) -> str:

@@ -44,6 +44,7 @@ from funcgrad.transforms.batching import lane_of
 from funcgrad.transforms.calls import MEANINGS, Call, Outputs
 from funcgrad.transforms.closures import replaced
 from funcgrad.transforms.derivatives import has_nan
+from funcgrad.transforms.hush import is_hushed
 from funcgrad.transforms.replay import Reopened
 
 _ndarray = np.ndarray
@@ -85,6 +86,8 @@ class RecordTracer(Tracer):
 
 class Recorder(Interpreter):
     """Computes on ground values, and writes down."""
+
+    records = True
 
     __slots__ = ("builder", "folds", "hidden", "line", "operands", "spoiled")
 
@@ -203,7 +206,7 @@ def is_range(x: Any) -> bool:
 
 def here() -> Line:
     frame = user_frame()
-    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, is_hushed())
 
 
 def computed(prim: Primitive, values: Sequence[Value], params: dict[str, Any]) -> Any:

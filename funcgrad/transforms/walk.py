@@ -109,4 +109,13 @@ def strong(product: Product, ct: Value, partial: Value, plain: Callable[[], Valu
     """
     g = product(ct, partial)
     lost = isnan(g)
-    return where(lost, plain(), g) if carries(np.any, lost) else g
+    return where(lost, plain(), g) if is_written(lost) or carries(np.any, lost) else g
+
+
+def is_written(x: Value) -> bool:
+    """Whether a value stands on one that is being written down."""
+    while isinstance(x, Traced):
+        if x._main.writes:
+            return True
+        x = x._value
+    return False

@@ -71,8 +71,8 @@ def warn_of_change(label: Label, a: Recording, b: Recording) -> None:
 def _levels() -> int:
     """How many frames above the one that asks the user's is."""
     user, frame, n = user_frame(), sys._getframe(1), 1
-    while frame is not None and frame is not user:
-        frame, n = frame.f_back, n + 1  # type: ignore[assignment]
+    while frame is not user and frame.f_back is not None:
+        frame, n = frame.f_back, n + 1
     return n
 
 

@@ -121,7 +121,7 @@ def test_associative_results() -> None:
         (lambda: fg.associative_scan(np.add, {"a": X, "b": ONE}), ValueError, r"\['a'\] has 7, \['b'\] has 3"),
         (lambda: fg.associative_scan(np.add, {}), ValueError, "there are none"),
         (lambda: fg.associative_scan(np.add, {"a": "b"}), TypeError, r"elems\['a'\] is a str"),
-        (lambda: fg.associative_scan(lambda a, b: {"a": a["a"][:1]}, {"a": X}), TypeError, r"the element\['a'\] is float64\[3\] .* float64"),
+        (lambda: fg.associative_scan(lambda a, b: {"a": a["a"][:1]}, {"a": X}), TypeError, r"the element\['a'\] is float64\[3\]"),
         (lambda: fg.associative_scan(lambda a, b: a + 0.5 * b, np.arange(5)), TypeError, "the element is int64"),
         (lambda: fg.associative_scan(lambda a, b: (a, b), X), TypeError, "the result must have the structure of the elements"),
     ],

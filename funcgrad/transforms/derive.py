@@ -171,7 +171,9 @@ def _cut(joint: Program, given: Sequence[Var], cts: Sequence[Var], outs: int, co
         if any(v.number in late for v in variables(e.inputs)):
             late.update(v.number for v in e.outputs)
     for e in reversed(joint.equations):
-        if not any(v.number in late for v in e.outputs) and (not e.outputs or any(v.number in needed for v in e.outputs)):
+        if any(v.number in late for v in variables(e.inputs)):
+            continue
+        if not e.outputs or any(v.number in needed for v in e.outputs):
             needed.update(v.number for v in variables(e.inputs))
             early.append(e)
     early.reverse()

@@ -45,6 +45,7 @@ from funcgrad.transforms.batching import lane_of
 from funcgrad.transforms.calls import MEANINGS, Call, Outputs
 from funcgrad.transforms.closures import replaced
 from funcgrad.transforms.derivatives import has_nan
+from funcgrad.transforms.hush import is_hushed
 from funcgrad.transforms.replay import Reopened
 
 _ndarray = np.ndarray
@@ -87,8 +88,9 @@ class RecordTracer(Tracer):
 class Recorder(Interpreter):
     """Computes on ground values, and writes down."""
 
+    records = True
+
     __slots__ = ("borrows", "builder", "folds", "hidden", "line", "operands", "spoiled", "stamps")
-    writes = True
 
     def __init__(self, label: Label, folds: bool = False, borrows: Borrows | None = None) -> None:
         self.order, self.label, self.new = tick(), label, RecordTracer
@@ -174,6 +176,9 @@ class Recorder(Interpreter):
         own: Var = x._var
         if dtype is None or dtype == own.dtype:
             return own
+        if type(x._value) is int and dtype.kind in "iu":
+            low, high = np.iinfo(dtype).min, min(np.iinfo(dtype).max, np.iinfo(np.int64).max)
+            bool((x >= low) & (x <= high))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
 
     # ---- looks
@@ -218,7 +223,7 @@ def is_range(x: Any) -> bool:
 
 def here() -> Line:
     frame = user_frame()
-    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, is_hushed())
 
 
 def computed(prim: Primitive, values: Sequence[Value], params: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.merging import Buffer, Item, Statement, inputs_of, outputs_of, statements
+from funcgrad.program.parts import differ
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
 from funcgrad.program.tidy import without_repeats
 from funcgrad.program.vocabulary import SEVERAL, bound
@@ -94,8 +95,10 @@ class Source:
         elif isinstance(s, Buffer):
             self.buffer(s)
         elif s.primitive is GUARD:
-            self.add(f"if {s['kind'].replace('index', 'int')}({self.atom(s.inputs[0], True)}) != {self.constant(s['answer'])}: raise miss")
-            self.space.setdefault("miss", Missed(s))
+            self.space |= {"Missed": Missed, "differ": differ}
+            now, answer = f"{s['kind'].replace('index', 'int')}({self.atom(s.inputs[0], True)})", self.constant(s["answer"])
+            other = f"{now} != {answer}" if type(s["answer"]) in (bool, int) else f"differ({now}, {answer})"
+            self.add(f"if {other}: raise Missed({self.constant(s)})")
         else:
             text = self.expression(s)
             made = self.named(s.outputs)

@@ -179,9 +179,14 @@ def variables(atoms: Iterable[Atom]) -> Iterator[Var]:
 # ---- guards
 
 
+def differ(now: Any, answer: Any) -> bool:
+    """Whether two answers to a look are two: zeros of both signs are, and nans are not."""
+    return repr(now) != repr(answer) if type(now) in (float, complex) else bool(now != answer)
+
+
 def _guard(x: Any, *, kind: str, answer: Any) -> tuple[()]:
     now = KINDS[kind](x)
-    if now != answer:
+    if differ(now, answer):
         raise Miss(kind, answer, now)
     return ()
 

@@ -161,6 +161,9 @@ class Recorder(Interpreter):
         own: Var = x._var
         if dtype is None or dtype == own.dtype:
             return own
+        if type(x._value) is int and dtype.kind in "iu":
+            low, high = np.iinfo(dtype).min, min(np.iinfo(dtype).max, np.iinfo(np.int64).max)
+            bool((x >= low) & (x <= high))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
 
     # ---- looks

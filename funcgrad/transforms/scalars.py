@@ -1,7 +1,8 @@
 """Python's operators between single numbers, recorded as what they are.
 
 NumPy's scalars multiply complex numbers, raise to powers and take absolute values without vector instructions: the last bit may be
-another one than that of the ufunc. Python's own numbers do more: they raise errors, and a power may be complex.
+another one than that of the ufunc. Python's own numbers do more: they raise errors, and a power may be complex. (Quotients and powers
+of Python's complex numbers alone have NumPy's last bit when the program runs.)
 """
 
 from __future__ import annotations

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from funcgrad import pytree
-from funcgrad.program.parts import Leaf, Static, Var, letters
+from funcgrad.program.parts import Leaf, Literal, Static, Var, letters
 from funcgrad.program.program import Program
-from funcgrad.program.spelling import spelled
+from funcgrad.program.spelling import Text, spelled, typed
+
+USED = frozenset("np math operator functools itertools int float complex bool abs len range reversed slice type sum max min".split())
+"""Names that the text itself uses."""
 
 _CONTAINERS = (tuple, list, dict, type(None))
 
@@ -23,7 +26,7 @@ class Heading:
 
     def __init__(self, program: Program) -> None:
         self.program, self.signature = program, program.signature
-        self.function = _identifier(self.signature.name if self.signature else "program")
+        self.function = _identifier(self.signature.name.replace("<lambda>", "f") if self.signature else "program")
         given = program.inputs[: len(program.inputs) - len(program.captures)]
         self.captured = [f"captured_{k}" for k in range(len(program.captures))]
         self.positional: list[str] = []
@@ -90,22 +93,24 @@ class Heading:
                     rows.append(f"    {name} = np.{v.dtype.type.__name__}({name})")
         return rows
 
-    def result(self, values: Sequence[str]) -> str:
-        """The outputs as the function gives them."""
-        if self.signature is None or not _is_plain(self.signature.out_def):
-            return f"({', '.join(values)}{',' * (len(values) == 1)})"
-        rest = iter(values)
-        leaves = [_leaf(rest, known) for known in self.signature.outs]
-        if any(leaf is None for leaf in leaves):
-            return f"({', '.join(values)}{',' * (len(values) == 1)})"
-        return _tree(self.signature.out_def, iter([str(leaf) for leaf in leaves]))
+    def result(self, values: Sequence[Text | Literal]) -> str:
+        """The outputs as the function gives them; in a tuple, where its tree cannot be written down."""
+        if self.signature is not None and _is_plain(self.signature.out_def):
+            rest = iter(values)
+            leaves = [_leaf(rest, known) for known in self.signature.outs]
+            if None not in leaves:
+                return _tree(self.signature.out_def, iter(leaves))
+        texts = [str(typed(x.value) if isinstance(x, Literal) else x) for x in values]
+        return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
 
 
-def _leaf(values: Any, known: Leaf) -> str | None:
+def _leaf(values: Iterator[Text | Literal], known: Leaf) -> str | None:
     if type(known) is Static:
         return spelled(known.value)
-    text = next(values)
-    return text if known is None or not isinstance(known, type) else f"{known.__name__}({text})"
+    x = next(values)
+    if isinstance(x, Literal):
+        return spelled(known(x.value) if isinstance(known, type) else x.value)
+    return f"{known.__name__}({x})" if isinstance(known, type) else str(x)
 
 
 def _is_plain(tree: pytree.TreeDef) -> bool:
@@ -116,10 +121,8 @@ def _tree(tree: pytree.TreeDef, leaves: Any) -> str:
     """Leaves come in the order of the tree's children, and are shown in that of its keys."""
     if tree is pytree.LEAF:
         return str(next(leaves))
-    texts = {id(child): _tree(child, leaves) for child in ()}
     parts = [_tree(child, leaves) for child in tree.children]
-    cls, keys, children, _ = tree.node
-    del texts
+    cls, keys, _, _ = tree.node
     if cls is dict:
         by_key = dict(zip(tree._keys, parts, strict=True))
         return "{" + ", ".join([f"{key!r}: {by_key[key]}" for key in keys]) + "}"
@@ -134,7 +137,7 @@ def _kind(v: Var) -> str:
 
 
 def _is_name(text: str) -> bool:
-    return text.isidentifier() and not keyword.iskeyword(text) and text not in ("np",)
+    return text.isidentifier() and not keyword.iskeyword(text) and text not in USED
 
 
 def _identifier(word: str) -> str:

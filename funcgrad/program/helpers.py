@@ -40,6 +40,7 @@ class Helpers:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.modules: set[str] = set()
+        self.taken: set[str] = set()
         self.names: dict[int, str] = {}
         self.kept: list[Any] = []  # so that ids stay theirs
 
@@ -52,7 +53,7 @@ class Helpers:
             return public
         if id(x) not in self.names:
             free = "_" + wanted.lstrip("_")
-            while free in self.names.values():
+            while free in self.names.values() or free in self.taken:
                 free += "_"
             self.names[id(x)] = free
             self.kept.append(x)

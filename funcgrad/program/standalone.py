@@ -8,6 +8,7 @@ code: then it stands where it is read. Loops and branches are Python's own; a gu
 
 from __future__ import annotations
 
+import ast
 import functools
 import keyword
 import linecache
@@ -22,6 +23,7 @@ from funcgrad.ops.kinds import Structured
 from funcgrad.program.helpers import Helpers, NotText
 from funcgrad.program.heading import Heading
 from funcgrad.program.loops import split
+from funcgrad.program.merging import dropped
 from funcgrad.program.parts import FILL, GUARD, Atom, Equation, Line, Literal, Shape, Var, letters, variables
 from funcgrad.program.program import Program
 from funcgrad.program.spelling import ATOM, COMPARISON, PRODUCT, SIGN, SUM, WIDTH, Text, spelled, tidy, typed, weak, wrapped
@@ -31,8 +33,15 @@ from funcgrad.program.vocabulary import FLAT, SEVERAL, bound
 OPERATORS = {"add": ("+", SUM), "subtract": ("-", SUM), "multiply": ("*", PRODUCT), "divide": ("/", PRODUCT)}
 OPERATORS |= {n: (s, COMPARISON) for n, s in zip("less less_equal greater greater_equal equal not_equal".split(), "< <= > >= == !=".split(), strict=True)}
 
+TURNED = str.maketrans("<>", "><")
+"""A number stands on the right."""
+
 NESTED = 60
 """Columns: what is longer has a line and a name of its own."""
+
+ATOMS = (ast.Call, ast.Attribute, ast.Subscript, ast.Name, ast.Tuple)
+
+LOOSE = -1
 
 RESERVED = frozenset("np program length".split())
 
@@ -42,21 +51,19 @@ def module(program: Program) -> str:
     """The text of a module with one function, which is called as the program is."""
     to = Writer()
     heading = Heading(program)
-    to.taken |= set(heading.names)
+    to.taken |= {*heading.names, *heading.positional, *heading.named}
+    to.helpers.taken |= to.taken
     body = without_repeats(program.closed)
     for v, name in zip(body.inputs, heading.names, strict=True):
         to.names[v.number] = Text(name)
     to.indent = 1
     to.write(body.equations, list(variables(body.outputs)))
-    result = heading.result([str(to.atom(x)) for x in body.outputs])
-    to.add(f"return {result}")
-    lines = [line for text in to.lines for line in (wrapped(text) if text.lstrip()[:1] != "#" else [text])]
+    to.add(f"return {heading.result([x if isinstance(x, Literal) else to.atom(x) for x in body.outputs])}")
+    lines = [line for text in to.lines for line in ([text] if text.lstrip()[:1] == "#" else wrapped(text))]
     imports = [f"import {name}" for name in sorted(to.helpers.modules)]
-    head = [heading.caption(), "", *imports, *[""] * bool(imports), "import numpy as np", ""]
-    parts = ["\n".join([*head, *heading.constants()])]
-    parts += [tidy(text) for text in to.helpers.texts]
-    defined = "\n".join([*wrapped(heading.line(to.foreign)), *heading.docstring(), *heading.entries(), *lines])
-    return "\n\n".join([*parts, tidy(defined)]).replace("\n\n\n\n", "\n\n\n") + "\n"
+    head = "\n".join([heading.caption(), "", *imports, *[""] * bool(imports), "import numpy as np", *[""] * bool(heading.constants()), *heading.constants()])
+    defined = "\n".join([*wrapped(heading.line(list(to.foreign))), *heading.docstring(), *heading.entries(), *lines])
+    return "\n\n\n".join([tidy(text.rstrip()) for text in (head, *to.helpers.texts, defined)]) + "\n"
 
 
 class Writer:
@@ -71,18 +78,21 @@ class Writer:
         """What has no text: the function takes it by these names."""
         self.count = 0
         self.indent = 0
-        self.line: Line | None = None
+        self.place: tuple[str, int] | None = None
+        self.parts: dict[int, tuple[Text, Equation]] = {}
+        """Slices that stand where they are read."""
 
     # ---- names
 
     def add(self, text: str, line: Line | None = None) -> None:
         """One statement; where the user's line is another one than before, with a comment that shows it."""
         space = "    " * self.indent
-        if line is not None and line != self.line:
-            self.line = line
-            code = linecache.getline(line.filename, line.number).strip()
-            self.lines.append(f"{space}# {line.place}{': ' if code else ''}{code}"[:WIDTH].rstrip())
-        self.lines.append(space + text)
+        place = where(line)
+        if line is not None and place and place != self.place:
+            self.place = place
+            code = linecache.getline(*place).strip()
+            self.lines.append(shown(f"{space}# {line.place}{': ' if code else ''}{code}"))
+        self.lines += [space + text] if text else []
 
     def new(self) -> str:
         """The next free name."""
@@ -153,9 +163,11 @@ class Writer:
             elif len(e.outputs) == 1 and e.primitive.name not in SEVERAL and e.primitive.name not in STATEMENTS:
                 v = e.outputs[0]
                 text = self.expression(e)
-                once = uses.get(v.number) == 1 and reader[v.number].line == e.line and takes_expressions(reader[v.number])
+                once = uses.get(v.number) == 1 and where(reader[v.number].line) == where(e.line) and takes_expressions(reader[v.number])
                 if once and len(text.text) <= NESTED:
                     self.names[v.number] = text
+                    if e.primitive.name == "slice":
+                        self.parts[id(v)] = (self.atom(e.inputs[0]), e)
                 else:
                     self.add(f"{self.named(v)} = {text}", e.line)
             elif e.primitive.name in STATEMENTS:
@@ -184,6 +196,8 @@ class Writer:
         if name in OPERATORS:
             sign, level = OPERATORS[name]
             x, y = self.operands(e)
+            if level == COMPARISON and isinstance(e.inputs[0], Literal):
+                x, y, sign = y, x, sign.translate(TURNED)
             return Text(f"{x.at(level + (level == COMPARISON))} {sign} {y.at(level + 1)}", level)
         if name == "negative":
             return Text(f"-{self.operands(e)[0].at(SIGN)}", SIGN)
@@ -201,7 +215,7 @@ class Writer:
         try:
             text = self.helpers.inlined(prim.impl, args, named)
             if text is not None:
-                return Text(text, COMPARISON)
+                return Text(text, ATOM if isinstance(ast.parse(text, mode="eval").body, ATOMS) else LOOSE)
             function = self.helpers.name(prim, prim.name)
         except NotText:
             function = self.passed(prim.impl, prim.name)
@@ -231,6 +245,15 @@ class Writer:
             self.add(f"{', '.join([n for n, _ in pairs])} = {', '.join([x for _, x in pairs])}")
 
 
+def where(line: Line | None) -> tuple[str, int] | None:
+    """A line of the user's code; None of what is generated."""
+    return None if line is None or line.filename.startswith("<funcgrad") else (line.filename, line.number)
+
+
+def shown(text: str) -> str:
+    return text if len(text) <= WIDTH else text[: WIDTH - 1].rstrip() + "…"
+
+
 def takes_expressions(e: Equation) -> bool:
     """Whether an operand may be any expression: not where it is written more than once."""
     name = e.primitive.name
@@ -242,10 +265,16 @@ def takes_expressions(e: Equation) -> bool:
 Write = Callable[[Writer, Equation, list[Text]], Text | None]
 
 
-def _index(e: Equation, whole: Shape) -> str:
+def _index(e: Equation, whole: Shape, gone: Shape = ()) -> str:
+    """The index of a box, one position along the axes that are `gone`."""
     parts = []
-    for start, stop, step, n in zip(e["starts"], e["stops"], e["steps"], whole, strict=True):
-        parts.append(":" if (start, stop, step) == (0, n, 1) else f"{start or ''}:{stop if stop != n else ''}" + (f":{step}" if step != 1 else ""))
+    for axis, (start, stop, step, n) in enumerate(zip(e["starts"], e["stops"], e["steps"], whole, strict=True)):
+        if axis in gone:
+            parts.append(str(start))
+        elif (start, stop, step) == (0, n, 1):
+            parts.append(":")
+        else:
+            parts.append(f"{start or ''}:{stop if stop != n else ''}" + (f":{step}" if step != 1 else ""))
     while len(parts) > 1 and parts[-1] == ":":
         parts.pop()
     return ", ".join(parts) or "()"
@@ -259,17 +288,23 @@ def _take(to: Writer, e: Equation, args: list[Text]) -> Text:
     return Text(f"{args[0].at(ATOM)}[{':, ' * e['axis']}{args[1]}]")
 
 
-def _sum(to: Writer, e: Equation, args: list[Text]) -> Text:
-    axes = e["axis"]
-    if axes == tuple(range(len(e.inputs[0].shape))) and axes:
-        return Text(f"np.sum({args[0]})" if len(axes) == 1 else f"np.sum({args[0]}, axis={axes})")
-    return Text(f"np.sum({args[0]}, axis={axes[0] if len(axes) == 1 else axes})")
+def _reduced(function: str) -> Write:
+    def text(to: Writer, e: Equation, args: list[Text]) -> Text:
+        axes, is_vector = e["axis"], len(e.inputs[0].shape) == 1
+        named = "" if axes and is_vector else f", axis={axes[0] if len(axes) == 1 else axes}"
+        return Text(f"{function}({args[0]}{named})")
+
+    return text
 
 
 def _reshape(to: Writer, e: Equation, args: list[Text]) -> Text:
     shape = e["shape"]
     if not e.inputs[0].shape:
         return Text(f"np.reshape({args[0]}, {shape})" + ("" if shape else "[()]"))
+    found = to.parts.get(id(e.inputs[0]))
+    gone = dropped(e.inputs[0].shape, shape) if found else None
+    if found and gone:
+        return Text(f"{found[0].at(ATOM)}[{_index(found[1], found[1].inputs[0].shape, gone)}]")
     if not shape:
         return Text(f"{args[0].at(ATOM)}[{', '.join(['0'] * len(e.inputs[0].shape))}]")
     return Text(f"{args[0].at(ATOM)}.reshape{shape if len(shape) > 1 else f'({shape[0]})'}")
@@ -321,10 +356,25 @@ def _unstack(to: Writer, e: Equation, args: list[Text]) -> Text:
     return _parts(e, [str(k) for k in range(len(e.outputs))], args)
 
 
+def _power(to: Writer, e: Equation, args: list[Text]) -> Text:
+    x, y = to.operands(e)
+    sign = "**" if all(t.text.isidentifier() or t.text[0].isdigit() for t in (x, y)) else " ** "
+    return Text(f"{x.at(ATOM)}{sign}{y.at(ATOM)}", SIGN)
+
+
+def _product(to: Writer, e: Equation, args: list[Text]) -> Text:
+    x, y = to.operands(e)
+    return Text(f"{x.at(PRODUCT)} * {y.at(PRODUCT + 1)}", PRODUCT)
+
+
 EXPRESSIONS: dict[str, Write] = {
+    "scalar_power": _power,
+    "scalar_multiply": _product,
+    "scalar_absolute": lambda to, e, args: Text(f"abs({args[0]})"),
     "slice": _slice,
     "take": _take,
-    "sum": _sum,
+    **{name: _reduced(f"np.{name}") for name in ("sum", "mean", "max", "min", "prod", "any", "all")},
+    "has_nan": lambda to, e, args: Text(f"np.isnan({args[0]}).any()"),
     "reshape": _reshape,
     "transpose": _transpose,
     "astype": _astype,
@@ -336,9 +386,7 @@ EXPRESSIONS: dict[str, Write] = {
     "unstack": _unstack,
     "iota": lambda to, e, args: Text(f"np.arange({e['size']})"),
     "broadcast_to": lambda to, e, args: Text(f"np.broadcast_to({args[0]}, {e['shape']})"),
-    "put": None,  # type: ignore[dict-item]
 }
-del EXPRESSIONS["put"]
 
 # ---- what takes more than one line
 
@@ -406,8 +454,7 @@ def _scan(to: Writer, e: Equation) -> None:
     body, k = without_repeats(e["body"]), e["consts"] + e["carry"]
     fixed = [to.bare(x) for x in e.inputs[: e["consts"]]]
     columns = [to.bare(x) for x in e.inputs[k:]]
-    if e.line:
-        to.add(f"# {e['length']} steps", e.line)
+    to.add("", e.line)
     carry = _own(to, e.inputs[e["consts"] : k])
     ys = _ys(to, e.outputs[e["carry"] :])
     outer = to.within(body, [*fixed, *carry, *columns])
@@ -437,8 +484,7 @@ def _while(to: Writer, e: Equation) -> None:
     cond, body, a = without_repeats(e["cond"]), without_repeats(e["body"]), e["cond_consts"]
     n = a + e["body_consts"]
     fixed = [to.bare(x) for x in e.inputs[:n]]
-    if e.line:
-        to.add("# as long as the condition holds", e.line)
+    to.add("", e.line)
     carry = _own(to, e.inputs[n:])
     counter = to.new() if e["counts"] else ""
     if counter:

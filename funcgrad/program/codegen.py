@@ -17,7 +17,7 @@ from funcgrad.ops.kinds import Structured
 from funcgrad.program.merging import Buffer, Item, Statement, inputs_of, outputs_of, statements
 from funcgrad.program.parts import differ
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
-from funcgrad.program.tidy import without_repeats
+from funcgrad.program.passes import simplified
 from funcgrad.program.vocabulary import SEVERAL, bound
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
@@ -296,7 +296,7 @@ for _name, _writer in {
 @functools.lru_cache(1024)
 def compiled(program: Program) -> Callable[..., tuple[Any, ...]]:
     """The program as a function of ground values: it takes its inputs and gives a tuple of its outputs."""
-    program = without_repeats(program)
+    program = simplified(program)
     to = Source()
     given = to.named(program.inputs)
     to.write(program.equations, variables(program.outputs))

@@ -19,6 +19,7 @@ from funcgrad.ops import reductions
 from funcgrad.ops.kinds import Structured
 from funcgrad.ops.shaping import astype
 from funcgrad.program.lower import LOWER, typed
+from funcgrad.program.passes.dead import without_dead_code
 from funcgrad.program.program import (
     FILL,
     GUARD,
@@ -32,7 +33,6 @@ from funcgrad.program.program import (
     renumbered,
     sorted_params,
     spec_like,
-    without_dead_code,
 )
 from funcgrad.program.promotion import PYTHON_NUMBERS
 from funcgrad.program.vocabulary import IOTA, OWN, of_equation

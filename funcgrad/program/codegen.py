@@ -16,8 +16,8 @@ import numpy as np
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.merging import Buffer, Item, Statement, inputs_of, outputs_of, statements
 from funcgrad.program.parts import differ
-from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
 from funcgrad.program.passes import simplified
+from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
 from funcgrad.program.vocabulary import SEVERAL, bound
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.program.codegen import Source
-from funcgrad.program.program import GUARD, Equation, Program, variables
 from funcgrad.program.passes import simplified
+from funcgrad.program.program import GUARD, Equation, Program, variables
 
 
 @functools.lru_cache(512)

@@ -7,13 +7,12 @@ import math
 from collections.abc import Callable, Iterator
 
 import attrs
-import numpy as np
 
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.parts import GUARD, Atom, Equation, Var, variables
+from funcgrad.program.passes import simplified
 from funcgrad.program.program import Program
 from funcgrad.program.show import programs
-from funcgrad.program.tidy import without_repeats
 
 
 @attrs.frozen(repr=False)
@@ -52,7 +51,7 @@ class Stats:
 
 def stats(program: Program, paths: int = 0) -> Stats:
     """What a program amounts to."""
-    simple = without_repeats(program.closed)
+    simple = simplified(program.closed)
     return Stats(
         recorded=sum(1 for _ in _all(program)),
         equations=sum(1 for _ in _all(simple)),
@@ -168,19 +167,19 @@ def _flops(e: Equation) -> int:
 
 
 def _dot(e: Equation) -> int:
-    x = e.inputs[0]
-    return 2 * math.prod(e.outputs[0].shape) * math.prod([x.shape[i] for i in e["contract"][0]])
+    terms: int = math.prod([e.inputs[0].shape[i] for i in e["contract"][0]])
+    return 2 * math.prod(e.outputs[0].shape) * terms
 
 
 def _transform(e: Equation) -> int:
     whole = max(e.inputs[0].shape, e.outputs[0].shape, key=math.prod)
-    n = whole[e["axis"]]
-    return round(5 * math.prod(whole) * np.log2(max(n, 1)))
+    n: int = whole[e["axis"]]
+    return round(5 * math.prod(whole) * math.log2(max(n, 1)))
 
 
 def _sorted(e: Equation) -> int:
     size = math.prod(e.inputs[0].shape)
-    return round(size * np.log2(max(size, 1)))
+    return round(size * math.log2(max(size, 1)))
 
 
 def _convolved(e: Equation) -> int:

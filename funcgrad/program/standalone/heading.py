@@ -13,7 +13,7 @@ import numpy as np
 from funcgrad import pytree
 from funcgrad.program.parts import Leaf, Literal, Static, Var, letters
 from funcgrad.program.program import Program
-from funcgrad.program.spelling import Text, spelled, typed
+from funcgrad.program.standalone.spelling import Text, spelled, typed
 
 USED = frozenset("np math operator functools itertools int float complex bool abs len range reversed slice type sum max min".split())
 """Names that the text itself uses."""
@@ -64,7 +64,9 @@ class Heading:
     # ---- text
 
     def caption(self) -> str:
-        return f'"""`{self.function}` as it was recorded, in plain NumPy: the same numbers, for arguments of these shapes and dtypes.\n\nWritten by funcgrad.\n"""'
+        """The docstring of the module."""
+        words = f"`{self.function}` as it was recorded: the same numbers, for arguments of these shapes and dtypes."
+        return f'"""{words}\n\nWritten by funcgrad.\n"""'
 
     def constants(self) -> list[str]:
         """Small captured arrays."""

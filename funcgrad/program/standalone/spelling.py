@@ -6,7 +6,6 @@ import ast
 import io
 import math
 import tokenize
-from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -116,8 +115,8 @@ def array(x: np.ndarray[Any, Any]) -> str | None:
     return f"np.array({text})" if kind else f'np.array({text}, "{x.dtype.name}")'
 
 
-def _rows(x: np.ndarray[Any, Any]) -> str:
-    return f"[{', '.join(map(_rows, x))}]" if x.ndim else str(weak(x[()]))
+def _rows(x: Any) -> str:
+    return f"[{', '.join(map(_rows, x))}]" if x.ndim else str(weak(x.dtype.type(x)))
 
 
 # ---- lines

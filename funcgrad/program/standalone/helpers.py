@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 import inspect
 import sys
 import textwrap
@@ -20,18 +19,13 @@ import numpy as np
 
 from funcgrad import errors
 from funcgrad.core import Primitive, dtype_of, shape_of
-from funcgrad.program.spelling import WIDTH, spelled
-
-OURS = "funcgrad"
+from funcgrad.program.standalone.places import OURS, NotText, Place, bound, found, loads, module_of, root_of
+from funcgrad.program.standalone.spelling import WIDTH, spelled
 
 SAME: dict[Any, str] = {shape_of: "np.shape", dtype_of: "np.result_type"}
 """What these of ours are for values that nobody traces."""
 
 Edit = tuple[int, int, str]
-
-
-class NotText(Exception):
-    """A value has no text that depends on NumPy alone."""
 
 
 class Helpers:
@@ -43,6 +37,11 @@ class Helpers:
         self.taken: set[str] = set()
         self.names: dict[int, str] = {}
         self.kept: list[Any] = []  # so that ids stay theirs
+
+    @property
+    def imports(self) -> list[str]:
+        """Of the standard library."""
+        return [f"import {name}" for name in sorted(self.modules)]
 
     def name(self, x: Any, wanted: str, home: str = "") -> str:
         """The text that means `x`; what has no name elsewhere is written out under one like `wanted`, as module `home` has it."""
@@ -111,8 +110,8 @@ class Helpers:
         place = found(plain)
         node, source = place.node, place.source
         edits = [*_without_annotations(node, place)]
-        for at, text in self._names(*_scope(plain), node, plain.__module__):
-            edits.append((place.start(at), place.end(at), text))
+        for read, text in self._names(*_scope(plain), node, plain.__module__):
+            edits.append((place.start(read), place.end(read), text))
         if isinstance(node, ast.Lambda):
             args, body = place.args_of_lambda(), (place.start(node.body), place.end(node.body))
             text = _edited(source, *body, edits)
@@ -126,21 +125,21 @@ class Helpers:
 
     def _assignment(self, name: str, home: str, free: str) -> str:
         """What a module has under a name, as the module itself says it."""
-        for node in _module(home).body if home else ():
+        for node in module_of(home).body if home else ():
             if isinstance(node, ast.ImportFrom) and any((a.asname or a.name) == name for a in node.names):
                 original = next(a.name for a in node.names if (a.asname or a.name) == name)
                 return self._assignment(original, str(node.module), free)
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target if isinstance(node, ast.AnnAssign) else None
             value = getattr(node, "value", None)
             if isinstance(target, ast.Name) and target.id == name and value is not None:
-                names = dict(self._names(vars(sys.modules[home]), set(_bound(value)), value, home))
+                names = dict(self._names(vars(sys.modules[home]), set(bound(value)), value, home))
                 return f"{free} = {ast.unparse(_replaced(value, {}, names))}"
         raise NotText(name)
 
     def _names(self, outside: dict[str, Any], own: set[str], node: ast.AST, home: str = "") -> Iterator[tuple[ast.expr, str]]:
         """The names in `node` that mean something `outside`, and their texts."""
-        for at in _loads(node):
-            root = _root(at)
+        for at in loads(node):
+            root = root_of(at)
             if not isinstance(root, ast.Name) or root.id in own or root.id not in outside:
                 continue
             value, whole = outside[root.id], at
@@ -157,7 +156,7 @@ class Helpers:
 def _scope(f: types.FunctionType) -> tuple[dict[str, Any], set[str]]:
     """What a function sees outside of it, and the names that are its own."""
     cells = {k: c.cell_contents for k, c in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)}
-    return {**f.__globals__, **cells}, set(_bound(found(f).node))
+    return {**f.__globals__, **cells}, set(bound(found(f).node))
 
 
 def _is_ours(x: Any) -> bool:
@@ -184,102 +183,6 @@ def numpy_name(x: Any) -> str | None:
         if getattr(module, name, None) is x:
             return f"{prefix}.{name}"
     return None
-
-
-# ---- where a function stands
-
-
-class Place:
-    """A function's node, and the bytes of its file."""
-
-    def __init__(self, node: Any, source: bytes, lines: Sequence[int]) -> None:
-        self.node, self.source, self.lines = node, source, lines
-
-    def start(self, node: Any) -> int:
-        return int(self.lines[node.lineno - 1] + node.col_offset)
-
-    def end(self, node: Any) -> int:
-        return int(self.lines[node.end_lineno - 1] + node.end_col_offset)
-
-    def args_of_lambda(self) -> tuple[int, int]:
-        """What stands between `lambda` and the colon."""
-        args, start = self.node.args, self.start(self.node) + len("lambda")
-        last = [self.end(x) for x in ast.walk(args) if hasattr(x, "lineno")]
-        return start, self.source.index(b":", max(last, default=start))
-
-
-@functools.lru_cache(64)
-def _module(name: str) -> ast.Module:
-    return ast.parse(inspect.getsource(sys.modules[name]))
-
-
-@functools.lru_cache(64)
-def _tree(name: str) -> tuple[list[Any], bytes, list[int]]:
-    text = inspect.getsource(sys.modules[name])
-    lines = [0]
-    for line in text.encode().splitlines(keepends=True):
-        lines.append(lines[-1] + len(line))
-    return [n for n in ast.walk(_module(name)) if isinstance(n, (ast.FunctionDef, ast.Lambda))], text.encode(), lines
-
-
-@functools.lru_cache(1024)
-def found(f: types.FunctionType) -> Place:
-    """Where a function of ours is written: that in whose body the code's positions are."""
-    if not f.__module__.startswith(OURS):
-        raise NotText(f)
-    nodes, source, lines = _tree(f.__module__)
-    positions = set(f.__code__.co_positions())
-    alike = []
-    for node in nodes:
-        if isinstance(node, ast.FunctionDef):
-            first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-            if node.name == f.__code__.co_name and first == f.__code__.co_firstlineno:
-                return Place(node, source, lines)
-        elif f.__code__.co_name == "<lambda>" and node.lineno == f.__code__.co_firstlineno and _takes(node, f):
-            body = node.body
-            if (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset) in positions:
-                return Place(node, source, lines)
-            alike.append(node)
-    if len(alike) == 1:  # a conditional expression has no position of its own
-        return Place(alike[0], source, lines)
-    raise NotText(f)
-
-
-def _takes(node: ast.Lambda, f: types.FunctionType) -> bool:
-    return [a.arg for a in (*node.args.args, *node.args.kwonlyargs)] == list(
-        f.__code__.co_varnames[: f.__code__.co_argcount + f.__code__.co_kwonlyargcount]
-    )
-
-
-def _bound(node: Any) -> Iterator[str]:
-    """Names that are a function's own, or those of one within it."""
-    for n in ast.walk(node):
-        if isinstance(n, ast.arg):
-            yield n.arg
-        elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
-            yield n.id
-        elif isinstance(n, ast.FunctionDef) and n is not node:
-            yield n.name
-
-
-def _loads(node: ast.AST) -> Iterator[ast.expr]:
-    """The names that are read, with the attributes that are read of them; not those in annotations."""
-    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(_root(node), ast.Name):
-        if isinstance(_root(node).ctx, ast.Load):  # type: ignore[attr-defined]
-            yield node
-        return
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                yield from _loads(child)
-
-
-def _root(node: ast.expr) -> ast.expr:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node
 
 
 # ---- changing source

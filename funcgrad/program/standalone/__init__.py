@@ -19,7 +19,8 @@ def module(program: Program) -> str:
     """The text of a module with one function, which is called as the program is.
 
     What NumPy has no function for is written out above it. Small arrays that the function captured are constants of the module, and
-    defaults of keyword arguments; larger ones have to be given.
+    defaults of keyword arguments; larger ones have to be given, and so have functions that are equations as they are (of
+    `fg.checkpoint`, of custom rules, of `fg.external`).
 
     >>> from funcgrad import trace
     >>> exec(module(trace(lambda x: x * 2)(1.0)), space := {})
@@ -37,5 +38,5 @@ def module(program: Program) -> str:
     lines = [line for text in to.lines for line in ([text] if text.lstrip().startswith("#") else wrapped(text))]
     constants = heading.constants()
     parts = [heading.caption(), "\n".join(to.helpers.imports), "import numpy as np", "\n".join(constants)]
-    function = "\n".join([*wrapped(heading.line(list(to.foreign))), *heading.docstring(), *heading.entries(), *lines])
+    function = "\n".join([*wrapped(heading.line(list(to.foreign))), *heading.docstring(list(to.foreign)), *heading.entries(), *lines])
     return "\n\n\n".join([tidy(text.rstrip()) for text in ("\n\n".join(filter(None, parts)), *to.helpers.texts, function)]) + "\n"

@@ -79,10 +79,11 @@ class Heading:
         keywords = [*self.named, *[f"{n}={n.upper()}" if t else n for n, t in zip(self.captured, self._texts(), strict=True)], *foreign]
         return f"def {self.function}({', '.join([*self.positional, *['*'] * bool(keywords), *keywords])}):"
 
-    def docstring(self) -> list[str]:
+    def docstring(self, foreign: Sequence[str]) -> list[str]:
         """What goes in."""
         words = dict(self.taken_apart)
         rows = [f"    {words.get(name, name)}: {_kind(v)}" for name, v in zip(self.names, self.program.inputs, strict=True)]
+        rows += [f"    {name}: a function that the program calls" for name in foreign]
         return ['    """', *rows, '    """'] if rows else []
 
     def entries(self) -> list[str]:

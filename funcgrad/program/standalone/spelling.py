@@ -57,10 +57,10 @@ def weak(x: np.generic) -> Text | None:
 
 def typed(x: np.generic) -> Text:
     """A number of a dtype of its own: `np.float32(0.1)`."""
-    if x.dtype.char in "gG":
-        parts = (x,) if x.dtype.char == "g" else (x.real, x.imag)
-        texts = [f'np.longdouble("{y}")' for y in parts]
-        return Text(texts[0] if len(texts) == 1 else f"np.clongdouble({texts[0]}) + {texts[1]} * np.clongdouble(1j)")
+    if x.dtype.char == "g":
+        return Text(f'np.longdouble("{x!s}")')
+    if x.dtype.char == "G":
+        return Text(f"np.array([{typed(x.real)}, {typed(x.imag)}]).view(np.clongdouble)[0]")
     if x.dtype.kind == "c":
         return Text(f"np.{x.dtype.name}(complex({_float(x.real)}, {_float(x.imag)}))")
     return Text(f"np.{type(x).__name__}({weak(x) or repr(x.item())})")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import keyword
 import linecache
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -117,7 +118,7 @@ class Writer:
         for name, known in self.foreign.items():
             if known is x:
                 return name
-        name = f"{stem.strip('_')}_{len(self.foreign)}"
+        name = f"{re.sub(r'[^a-zA-Z0-9]+', '_', stem).strip('_') or 'function'}_{len(self.foreign)}"
         self.foreign[name] = x
         self.taken.add(name)
         return name

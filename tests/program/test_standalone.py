@@ -155,9 +155,11 @@ def test_what_has_no_text_is_a_parameter() -> None:
     program = fg.trace(fg.grad(lambda x: fg.checkpoint(lambda y: np.sum(np.sin(y)))(x)))(X)
     held = [e.primitive for e in program.equations if type(e.primitive) is Structured]
     text = module(program)
-    names = executed(text).__kwdefaults__, executed(text).__code__.co_varnames
-    given = {name: prim.impl for name, prim in zip([n for n in names[1] if n[-2:-1] == "_" and n[-1].isdigit()], held, strict=False)}
-    assert bits(executed(text)(X, **given)) == bits(program(X))
+    f = executed(text)
+    code = f.__code__
+    names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    assert all(f"{name}: a function that the program calls" in text for name in names)
+    assert bits(f(X, **{name: prim.impl for name, prim in zip(names, held, strict=True)})) == bits(program(X))
 
 
 def test_the_same_text_each_time() -> None:

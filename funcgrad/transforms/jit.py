@@ -19,10 +19,12 @@ import numpy as np
 from funcgrad import errors, pytree
 from funcgrad.core import Label, Traced, Value, dtype_of, ground, shape_of
 from funcgrad.program.calls import entered, left, typed
-from funcgrad.program.codegen import Missed, compiled, source
+from funcgrad.program.codegen import Missed, compiled
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.parts import GUARD, Equation, Miss, Static
 from funcgrad.program.program import Program
+from funcgrad.program.standalone import module
+from funcgrad.program.stats import Stats, stats
 from funcgrad.tensor import Tensor
 from funcgrad.transforms.arguments import describe, dress, label_of
 from funcgrad.transforms.calls import newest
@@ -87,7 +89,8 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
         static_argnums: positions of arguments that are no numbers, or decide what is done; each value gets its own code.
         static_argnames: names of such keyword arguments.
 
-    The result has `lower(*args)`, the `Program`; `source(*args)`, the generated code; `stats(*args)`; `clear()`.
+    The result has `lower(*args)`, the `Program`; `source(*args)`, the same as a module in plain
+    NumPy; `stats(*args)`; `clear()`.
 
     >>> f = jit(lambda x: np.sin(x) ** 2)
     >>> [float(f(0.5).round(6)) for _ in range(3)]
@@ -113,7 +116,7 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
 
     made: Any = dress(jitted, fun)
     made.lower = lambda *args, **kwargs: compiled_function.path(args, kwargs)
-    made.source = lambda *args, **kwargs: source(compiled_function.path(args, kwargs).closed)
+    made.source = lambda *args, **kwargs: module(compiled_function.path(args, kwargs))
     made.stats = lambda *args, **kwargs: compiled_function.stats(args, kwargs)
     made.clear = compiled_function.clear
     return made
@@ -278,26 +281,19 @@ class Jitted:
     def path(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         """The program of these arguments."""
         args, kwargs = self.fixed((*self.args, *args), {**self.kwargs, **kwargs})
-        return recorded(self.label, self.body, args, kwargs)[0]
+        return recorded(self.label, functools.update_wrapper(lambda *a, **k: self.body(*a, **k), self.inner, updated=()), args, kwargs)[0]
 
-    def stats(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int]:
-        """How large the program of these arguments is, and how many paths of their signature are compiled."""
-        program = self.path(args, kwargs)
-        args, kwargs = self.fixed((*self.args, *args), {**self.kwargs, **kwargs})
-        leaves, in_def = pytree.flatten((args, kwargs))
-        signature = self.signature(in_def, leaves)
-        sizes = [int(np.prod(v.shape, dtype=np.int64)) * v.dtype.itemsize for e in program.equations for v in e.outputs]
-        return {
-            "equations": len(program.equations),
-            "guards": sum(e.primitive is GUARD for e in program.equations),
-            "bytes": sum(sizes),
-            "paths": len(signature.paths),
-        }
+    def stats(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Stats:
+        """What the program of these arguments amounts to, and how many paths of their signature are compiled."""
+        leaves, in_def = pytree.flatten(self.fixed((*self.args, *args), {**self.kwargs, **kwargs}))
+        return stats(self.path(args, kwargs), len(self.signature(in_def, leaves).paths))
 
 
 @attrs.frozen
 class Fixed:
     """A static argument."""
+
+    __pytree__ = False
 
     value: Any
 

@@ -86,7 +86,7 @@ class RecordTracer(Tracer):
 class Recorder(Interpreter):
     """Computes on ground values, and writes down."""
 
-    __slots__ = ("builder", "folds", "hidden", "line", "operands", "spoiled")
+    __slots__ = ("builder", "errors", "folds", "hidden", "line", "operands", "quiet", "spoiled")
 
     def __init__(self, label: Label, folds: bool = False) -> None:
         self.order, self.label, self.new = tick(), label, RecordTracer
@@ -95,6 +95,8 @@ class Recorder(Interpreter):
         self.folds = folds  # whether arrays from outside are constants
         self.line: Line | None = None  # of the equation that a derived one comes from
         self.spoiled = False  # whether an operation raised: the function may have caught it
+        self.errors = np.geterr()
+        self.quiet = False  # whether the function asks NumPy for less or other words about errors than its caller
         self.operands: list[Any] = []
         self.hidden: dict[int, RecordTracer] = {}  # by id of the operand, which `operands` keeps alive
 
@@ -138,6 +140,8 @@ class Recorder(Interpreter):
     def write(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
+        if not self.folds:
+            self.notice(np.geterr())
         try:
             out = computed(prim, values, params)
         except Exception:
@@ -165,6 +169,12 @@ class Recorder(Interpreter):
             low, high = np.iinfo(dtype).min, min(np.iinfo(dtype).max, np.iinfo(np.int64).max)
             bool((x >= low) & (x <= high))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
+
+    def notice(self, now: dict[str, Any]) -> None:
+        """Where NumPy is to raise, the function looks at whether it does."""
+        if now != self.errors:
+            self.quiet = True
+            self.spoiled = self.spoiled or any(x in ("raise", "call", "log") and x != self.errors[kind] for kind, x in now.items())
 
     # ---- looks
 
@@ -268,6 +278,8 @@ class Recording:
     out_def: pytree.TreeDef
     spoiled: bool = False
     """Whether an operation raised: the equations do not say so."""
+    quiet: bool = False
+    """Whether warnings of NumPy's are to be silent."""
 
     @property
     def is_straight(self) -> bool:
@@ -309,7 +321,7 @@ def _without_idle(program: Program, given: int, m: Recorder, values: tuple[Any, 
     kept = [k for k, v in enumerate(program.inputs[given:]) if v.number in read]
     inputs = (*program.inputs[:given], *[program.inputs[given + k] for k in kept])
     operands = tuple([m.operands[k] for k in kept])
-    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled)
+    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled, m.quiet)
 
 
 # ---- two recordings

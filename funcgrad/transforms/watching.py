@@ -143,7 +143,7 @@ class Watch:
         self.ids.add(id(x))
         if isinstance(x, Frozen) and not isinstance(x, Traced):
             self.ids.add(id(x._array))
-        elif type(x) is _ndarray and x.flags.writeable and not x.dtype.hasobject:
+        elif type(x) is _ndarray and 0 not in x.strides and x.flags.writeable and not x.dtype.hasobject:
             if x.size <= SMALL:
                 self.contents.append((x, x.tobytes()))
             else:

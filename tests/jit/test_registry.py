@@ -31,7 +31,8 @@ def part(n: int, cases: Iterable[Case]) -> list[Case]:
 
 
 def types_of(tree: Any) -> list[type]:
-    return [type(x) for x in pytree.leaves(tree)]
+    """What has no axes is a scalar."""
+    return [type(x[()]) if isinstance(x, np.ndarray) else type(x) for x in pytree.leaves(tree)]
 
 
 @parts

@@ -29,6 +29,7 @@ from funcgrad.transforms.nodes import zero
 from funcgrad.transforms.record import Recorder, RecordTracer, recorded_by
 from funcgrad.transforms.walk import Product, walk
 
+DOUBLE = np.dtype(np.float64)
 LABEL = Label("a program", "derived", "", 0)
 Mask = tuple[bool, ...]
 Run = Callable[[Program, Sequence[Value]], list[Value]]
@@ -88,7 +89,9 @@ def pushed(program: Program, mask: Mask, wanted: Mask) -> Derived:
 
 def full(x: Value, like: Any) -> Value:
     """A tangent or cotangent with all the elements and the dtype of what it belongs to."""
-    if type(x) is np.ndarray and x.dtype == like.dtype and x.shape == like.shape:
+    if type(x) is np.float64 and like.dtype is DOUBLE and not like.shape:
+        return x
+    if type(x) is np.ndarray and x.dtype is like.dtype and x.shape == like.shape:
         return x
     return cast(dense(x, like.shape), like.dtype)
 

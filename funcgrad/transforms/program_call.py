@@ -65,6 +65,9 @@ class ProgramCall(Call):
         main = newest(values)
         if main is None:
             return self.at_ground(values)
+        if type(main) is Linearize and not main.closed:
+            parents = [x._node if type(x) is LinTracer and x._main is main else None for x in values]
+            return self.grown(main, [x if p is None else x._value for x, p in zip(values, parents, strict=True)], parents)
         return evaluate(self.program, values) if isinstance(main, Recorder) else apply(self, values)[0]
 
     def push(self, m: Forward, values: list[Value], tangents: list[Value | None]) -> tuple[list[Value], list[Value | None], pytree.TreeDef]:
@@ -78,22 +81,24 @@ class ProgramCall(Call):
         return outs[:n], [next(moves) if yes else None for yes in wanted], pytree.structure(outs[:n])
 
     def grow(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> Outputs:
+        made = self.grown(m, values, parents)
+        return made, pytree.structure(made)
+
+    def grown(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> list[Value]:
         work = back_of(self.name, self.program, tuple([p is not None for p in parents]))
         values = m.kept(values, parents)
         outs, state = work.forward(values, None)
         kept = [p for p in parents if p is not None]
         if len(outs) == 1:
-            made = outs
-            if work.wanted[0]:
-                made = [m.trace(outs[0], (tick(), _pull_one, *two(kept), work, values, kept, state))]
-            return made, pytree.structure(made)
+            if not work.wanted[0]:
+                return outs
+            return [m.trace(outs[0], (tick(), _pull_one, *two(kept), work, values, kept, state))]
         node = (tick(), _pull, *two(kept), work, values, kept, state)
         n = len(outs)
-        made = [
+        return [
             m.trace(y, (tick(), pull_part, node, None, k, n)) if yes else y
             for k, (y, yes) in enumerate(zip(outs, work.wanted, strict=True))
         ]
-        return made, pytree.structure(made)
 
     def many(self, m: Batch, operands: Sequence[Value]) -> Outputs:
         mapped = tuple([type(x) is BatchTracer and x._main is m for x in operands])
@@ -102,6 +107,21 @@ class ProgramCall(Call):
         outs = ProgramCall(self.name, made.program, self.is_derived).apply([*values, *made.constants])
         results = [m.trace(y) if yes else y for y, yes in zip(outs, outs_mapped, strict=True)]
         return results, pytree.structure(results)
+
+
+@attrs.frozen(eq=False)
+class Halves:
+    """The two halves of a program cut in two, as calls."""
+
+    pair: Pair
+    forward: ProgramCall
+    pull: ProgramCall
+
+
+@functools.lru_cache(512)
+def halves(name: str, program: Program, mask: Mask, wanted: Mask, product: Product | None) -> Halves:
+    pair = paired(program, mask, wanted, product)
+    return Halves(pair, ProgramCall(name, pair.forward, True), ProgramCall(name, pair.pull, True))
 
 
 @attrs.frozen(eq=False)
@@ -114,24 +134,26 @@ class Back:
     wanted: Mask
     asked: tuple[Any, ...]
     """The outputs that are wanted."""
+    plain: Halves
+    """Where zeros are not strong."""
 
     def halves(self, product: Product | None) -> Halves:
-        return halves(self.name, self.program, self.mask, self.wanted, product)
+        return self.plain if product is None else halves(self.name, self.program, self.mask, self.wanted, product)
 
     def forward(self, values: Sequence[Value], product: Product | None) -> tuple[list[Value], list[Value]]:
         """The outputs, and what crosses."""
-        pair, forward, _ = self.halves(product)
-        at_hand = [*values, *pair.constants]
-        outs = forward.apply(at_hand)
+        both = self.halves(product)
+        at_hand = [*values, *both.pair.constants]
+        outs = both.forward.apply(at_hand)
         n = len(self.wanted)
         at_hand += outs[n:]
-        return outs[:n], [at_hand[i] for i in pair.crossing]
+        return outs[:n], [at_hand[i] for i in both.pair.crossing]
 
     def back(self, values: Sequence[Value], state: Sequence[Value], cts: Sequence[Value], product: Product | None) -> list[Value]:
         try:
             if product is not None:  # other things cross where zeros are strong
                 state = self.forward(values, product)[1]
-            return self.halves(product)[2].apply([*state, *cts])
+            return self.halves(product).pull.apply([*state, *cts])
         except (Missed, Miss, errors.LanesDifferError):
             return self.by_equations(values, cts, product)
 
@@ -152,16 +174,8 @@ class Back:
 @functools.lru_cache(512)
 def back_of(name: str, program: Program, mask: Mask) -> Back:
     wanted = depends(program, mask)
-    return Back(name, program, mask, wanted, tuple([v for v, yes in zip(program.outputs, wanted, strict=True) if yes]))
-
-
-Halves = tuple[Pair, ProgramCall, ProgramCall]
-
-
-@functools.lru_cache(512)
-def halves(name: str, program: Program, mask: Mask, wanted: Mask, product: Product | None) -> Halves:
-    pair = paired(program, mask, wanted, product)
-    return pair, ProgramCall(name, pair.forward, True), ProgramCall(name, pair.pull, True)
+    asked = tuple([v for v, yes in zip(program.outputs, wanted, strict=True) if yes])
+    return Back(name, program, mask, wanted, asked, halves(name, program, mask, wanted, None))
 
 
 def _pull(node: Node, cts: Any, acc: Cotangents) -> None:
@@ -177,7 +191,9 @@ def _pull_by(node: Node, cts: Any, acc: Cotangents, product: Product | None) -> 
 
 
 def _pull_one(node: Node, ct: Any, acc: Cotangents) -> None:
-    _pull_by(node, (ct,), acc, None)
+    work, values, parents, state = node[4:]
+    for p, g in zip(parents, work.back(values, state, (full(ct, work.asked[0]),), None), strict=True):
+        accumulate(acc, p[0], g)
 
 
 def _pull_one_by(node: Node, ct: Any, acc: Cotangents, product: Product | None) -> None:

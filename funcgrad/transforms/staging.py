@@ -20,7 +20,9 @@ from funcgrad.program.parts import GUARD, Miss, Static
 from funcgrad.program.program import Program
 from funcgrad.pytree.compare import is_small
 from funcgrad.tensor import Tensor
+from funcgrad.transforms.forward import ForwardTracer
 from funcgrad.transforms.hush import hush, speak
+from funcgrad.transforms.linearize import LinTracer
 from funcgrad.transforms.program_call import ProgramCall
 from funcgrad.transforms.record import Recording, in_one_lane, same
 
@@ -30,7 +32,7 @@ _ndarray = np.ndarray
 class Path:
     """One path through a function, for one kind of arguments."""
 
-    __slots__ = ("answers", "captures", "is_bare", "program", "quiet", "signature")
+    __slots__ = ("answers", "call", "captures", "is_bare", "program", "quiet", "signature")
     signature: Signature
 
     def __init__(self, program: Program, recording: Recording) -> None:
@@ -38,6 +40,7 @@ class Path:
         self.program, self.signature, self.quiet = program.closed, program.signature, recording.quiet
         self.captures = tuple([weakref.ref(x) if isinstance(x, Traced) else x for x in program.captures])
         self.is_bare = weakref.ref not in map(type, self.captures)
+        self.call = ProgramCall("jit", self.program)
         self.answers = tuple([e["answer"] for e in program.equations if e.primitive is GUARD])
 
     def captured(self) -> Sequence[Value]:
@@ -78,7 +81,7 @@ class Path:
             if by_equations:
                 outs: Sequence[Value] = evaluate(self.program, values)
             elif any(isinstance(x, Traced) for x in values):
-                outs = ProgramCall("jit", self.program).apply(values)
+                outs = self.call.apply(values)
             else:
                 outs = compiled(self.program)(*values)
         except (Missed, Miss, errors.LanesDifferError):
@@ -123,6 +126,10 @@ def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
             key.append(x.shape)
         elif kind is float or kind is np.float64:
             key.append(kind)
+        elif (kind is LinTracer or kind is ForwardTracer) and type(x._value) in (_ndarray, np.float64):
+            key.append(kind)
+            key.append(x._dtype)
+            key.append(x._shape)
         else:
             return None
     return tuple(key)
@@ -135,7 +142,10 @@ def quick(path: Path, holds: Callable[[], bool] | None, args: tuple[Any, ...]) -
         return None
     if any(type(x) is _ndarray and not x.dtype.isnative for x in args):
         return None
-    run, captures, finish = compiled(path.program), path.captures, _finish(path)
+    captures, finish = path.captures, _finish(path)
+    if any(isinstance(x, Traced) for x in args):
+        return _traced(path, holds, finish)
+    run = compiled(path.program)
 
     def call(args: tuple[Any, ...]) -> Any:
         if holds is not None and not holds():
@@ -154,6 +164,23 @@ def quick(path: Path, holds: Callable[[], bool] | None, args: tuple[Any, ...]) -
             speak(token)
 
     return call_hushed if path.quiet else call
+
+
+def _traced(path: Path, holds: Callable[[], bool] | None, finish: Callable[..., Any]) -> Callable[[tuple[Any, ...]], Any]:
+    def call(args: tuple[Any, ...]) -> Any:
+        if holds is not None and not holds():
+            return NotImplemented
+        try:
+            outs = path.call.apply([*args, *path.captures])
+        except (Missed, Miss, errors.LanesDifferError):
+            return NotImplemented
+        except errors.FuncgradError:
+            raise
+        except Exception:
+            return NotImplemented
+        return finish(outs, args)
+
+    return call
 
 
 def _finish(path: Path) -> Callable[[tuple[Any, ...], tuple[Any, ...]], Any]:

@@ -25,14 +25,15 @@ from funcgrad.program.layout import in_order
 from funcgrad.program.maps import ufunc_of
 from funcgrad.program.merging import Buffer, Item, statements
 from funcgrad.program.parts import differ
+from funcgrad.program.passes import simplified
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Var, letters, variables
 from funcgrad.program.spelling import WRITERS, box_text, index_text
 from funcgrad.program.sums import common, nothing
-from funcgrad.program.tidy import without_repeats
 from funcgrad.program.tiles import write_tiles
 from funcgrad.program.vocabulary import SEVERAL, bound, box
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+BINARY |= {"scalar_multiply": "*", "scalar_power": "**"}
 BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
 UNARY = {"negative": "-"}
 """What is quicker as an operator: NumPy's scalars have short ways for these, and the same values."""
@@ -231,7 +232,7 @@ class Source:
         function: Callable[..., Any] = self.space["program"]
         function.__dict__["source"] = text
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        weakref.finalize(function, linecache.cache.pop, filename, None)
+        weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
         return function
 
 
@@ -280,7 +281,7 @@ def compiled(program: Program, threads: int | None = None) -> Callable[..., tupl
     Args:
         threads: how many may share the work on large arrays; None: as many as there are processors.
     """
-    program = without_repeats(program)
+    program = simplified(program)
     to = Source(threads)
     given = to.named(program.inputs)
     to.write(program.equations, variables(program.outputs))

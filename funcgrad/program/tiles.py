@@ -166,15 +166,18 @@ class Tiles:
         places = [moved(views.start(part), start) for part, start in zip(parts, starts, strict=True)]
         begin = views.start(e)
         out = self.target(v)
-        shared = common(boxes, v.shape)
         ats = [None if all(b == ALL for b in at) else at for at in boxes]
-        called = [f"({x}, {i}, {self.to.constant(at, 'at')})" for x, i, at in zip(terms, places, ats, strict=True)]
-        call = f"{self.to.constant(added)}({', '.join([out, begin, str(self.axis), str(base), self.to.constant(shared, 'at'), *called])})"
+        called = [f"({x}, {i}, {self.index(at)})" for x, i, at in zip(terms, places, ats, strict=True)]
+        shared = self.index(common(boxes, v.shape))
+        call = f"{self.to.constant(added)}({', '.join([out, begin, str(self.axis), str(base), shared, *called])})"
         if any(at is not None for at in ats):
             self.add(call)
         else:
             self.sum(out, [base, *terms] if base else terms, call, self.inside(v, starts, s))
         self.copied_out(v)
+
+    def index(self, at: Box | None) -> str:
+        return "None" if at is None else self.to.constant(at, "at")
 
     def inside(self, v: Var, starts: list[int], s: Buffer) -> str:
         """Where a tile is covered by each of the terms."""

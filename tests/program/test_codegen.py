@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import tracemalloc
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -340,6 +341,35 @@ def test_reductions(shape: tuple[int, ...]) -> None:
 
 
 # ---- memory
+
+
+def rosenbrock(x: Any) -> Any:
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def test_large_work_takes_the_memory_of_its_results() -> None:
+    """And of a few tiles."""
+    n = 20 * TILE
+    program, values = recorded(fg.grad(rosenbrock), np.ones(n))
+    function = compiled(program, 1)
+    function(*values)
+    tracemalloc.start()
+    function(*values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n + 5 * 8 * TILE
+
+
+def test_what_is_used_no_more_is_let_go() -> None:
+    """Also where there are no tiles."""
+    n = 1 << 18
+    program, values = recorded(lambda x: [x[np.argsort(x[np.argsort(x[np.argsort(-x)])])]], np.arange(float(n)))
+    function = compiled(program, 1)
+    tracemalloc.start()
+    function(*values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3.5 * 8 * n
 
 
 def test_compiled_functions_are_let_go() -> None:

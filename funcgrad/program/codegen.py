@@ -59,7 +59,7 @@ class Source:
         self.names: dict[int, str] = {}
         self.forced: dict[int, str] = {}
         self.count = 0
-        self.literals: dict[Literal, Any] = {}
+        self.literals: dict[tuple[Literal, bool], Any] = {}
         self.indent = 1
 
     def add(self, text: str) -> None:
@@ -95,11 +95,10 @@ class Source:
     def atom(self, x: Atom, beside_scalars: bool = False) -> str:
         """An operand. Beside arrays, a 0-d array is the quickest form of a number."""
         if isinstance(x, Literal):
-            if beside_scalars or x.dtype.kind not in "fciub":
-                return self.constant(x.value)
-            if x not in self.literals:
-                self.literals[x] = _array(x)
-            return self.constant(self.literals[x])
+            is_scalar = beside_scalars or x.dtype.kind not in "fciub"
+            if (x, is_scalar) not in self.literals:
+                self.literals[x, is_scalar] = x.value if is_scalar else _array(x)
+            return self.constant(self.literals[x, is_scalar])
         return self.names[x.number]
 
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:
@@ -210,6 +209,8 @@ class Source:
             return self.constant(FILL.impl(*[x.value for x in e.inputs if isinstance(x, Literal)], **dict(e.params)))
         write = WRITERS.get(name)
         text = write(self, e, args) if write is not None else None
+        if text is None and isinstance(e.primitive.impl, np.ufunc):
+            text = self.call(e.primitive.impl, args)
         if text is None:
             prim, given, params = bound(e, [self.atom(x, True) for x in e.inputs])
             text = self.call(prim.impl, given, params.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -55,13 +56,16 @@ def _take(to: Source, e: Equation, args: list[str]) -> str:
 
 
 REDUCTIONS = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
-    "any": np.logical_or,
-    "all": np.logical_and,
+    "sum": np.add.reduce,
+    "prod": np.multiply.reduce,
+    "max": np.maximum.reduce,
+    "min": np.minimum.reduce,
+    "any": np.logical_or.reduce,
+    "all": np.logical_and.reduce,
 }
+
+ONE_THREAD = 10_000
+"""Elements; from here on OpenBLAS takes a product with several threads, which may take long to wake."""
 
 
 def _reduction(to: Source, e: Equation, args: list[str]) -> str:
@@ -69,14 +73,14 @@ def _reduction(to: Source, e: Equation, args: list[str]) -> str:
     if e.primitive.name == "sum" and len(x.shape) > 1 and axis == (len(x.shape) - 1,) and x.shape[-1] <= 8:
         return f"{to.constant(summed)}({args[0]}, (-1,))"
     beside = "" if axis == (0,) else f", {axis[0] if type(axis) is tuple and len(axis) == 1 else axis}"
-    return f"{to.constant(REDUCTIONS[e.primitive.name].reduce)}({args[0]}{beside})"
+    return f"{to.constant(REDUCTIONS[e.primitive.name])}({args[0]}{beside})"
 
 
 def _mean(to: Source, e: Equation, args: list[str]) -> str | None:
     x = e.inputs[0]
     if len(x.shape) != 1 or not x.shape[0] or e["axis"] != (0,) or x.dtype.char not in "dD":
         return None
-    return f"{to.constant(np.add.reduce)}({args[0]}) / {x.shape[0]}"
+    return f"{to.constant(REDUCTIONS['sum'])}({args[0]}) / {x.shape[0]}"
 
 
 def _reshape(to: Source, e: Equation, args: list[str]) -> str | None:
@@ -148,7 +152,18 @@ def _pack(n: int, dtype: np.dtype[Any]) -> Callable[..., Any]:
     return made
 
 
+def _has_nan(to: Source, e: Equation, args: list[str]) -> str | None:
+    """The product with itself is below infinity, or infinite, or nan."""
+    x = e.inputs[0]
+    if not x.shape:
+        return f"{args[0]} != {args[0]}"
+    if len(x.shape) != 1 or x.dtype.char not in "df" or x.shape[0] >= ONE_THREAD:
+        return None
+    return f"not {args[0]}.dot({args[0]}) <= {to.constant(math.inf, 'inf')}"
+
+
 WRITERS |= {
+    "has_nan": _has_nan,
     **dict.fromkeys(REDUCTIONS, _reduction),
     "mean": _mean,
     "dot": _dot,

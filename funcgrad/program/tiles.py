@@ -14,7 +14,7 @@ from funcgrad.program.clusters import Cluster
 from funcgrad.program.extents import Extent
 from funcgrad.program.extents import tiles as cut
 from funcgrad.program.layout import has_nan_in
-from funcgrad.program.maps import IN_PLACE, is_slice, start_along, ufunc_of
+from funcgrad.program.maps import IN_PLACE, VIEWS, is_slice, start_along, ufunc_of
 from funcgrad.program.merging import Buffer, inputs_of, outputs_of
 from funcgrad.program.program import Equation, Var, letters, variables
 from funcgrad.program.select import chosen
@@ -148,7 +148,7 @@ class Tiles:
             self.add(f"{self.to.constant(chosen)}({args}, {self.target(v)})")
         else:
             text = f"{self.to.constant(e.primitive.impl, e.primitive.name)}({args})"
-            if self.is_direct(v):
+            if self.is_direct(v) or e.primitive.name in VIEWS:
                 self.add(f"{self.target(v)}[...] = {text}")
             else:
                 self.views.names[v.number] = name = f"{letters(v.number)}_v"

@@ -122,6 +122,19 @@ def test_dtypes(dtype: Any) -> None:
     assert_same(lambda x, y: [x * y - x, (x + y).astype(np.complex128) * 2, np.where(x == y, x, y + 1)], x, y, tiled=True)
 
 
+def test_parts_of_complex_numbers() -> None:
+    """They are views of what would be written over."""
+
+    def f(x: Any, y: Any) -> Any:
+        z = x * y
+        real, imag = np.real(z), np.imag(z)
+        w = np.exp(z * y) - x
+        return [np.abs(w) * real + imag, np.real(w * 2)]
+
+    assert_same(f, numbers(SIZES[1], 0, complex), numbers(SIZES[1], 1, complex), tiled=True)
+    assert_same(f, numbers(50, 0, complex), numbers(50, 1, complex))
+
+
 @pytest.mark.parametrize("n", [2, 3, 10, *SIZES])
 @pytest.mark.parametrize("f", [differences, diffused])
 def test_overlapping_slices(f: Any, n: int) -> None:

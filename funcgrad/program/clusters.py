@@ -164,7 +164,8 @@ def clustered(lines: Sequence[Statement], kept: set[int]) -> list[Line]:
 
 def closed(now: Growing, readers: dict[int, list[Statement]], kept: set[int]) -> list[Line]:
     """A cluster that has ended, the slices that others read as well, and what has waited."""
-    if sum(not is_slice(s) for s in now.statements) < FEWEST and not is_shared(now.statements):
+    count = sum(not is_slice(s) for s in now.statements)
+    if not count or (count < FEWEST and not is_shared(now.statements)):
         return [*now.statements, *now.waiting]
     mine = {v.number for s in now.statements for v in outputs_of(s)}
     used = {i for i in now.inside if i in kept or any(v.number not in mine for s in readers.get(i, ()) for v in _made(s))}

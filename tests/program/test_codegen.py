@@ -363,6 +363,20 @@ def test_reductions(shape: tuple[int, ...]) -> None:
     assert_same(f, np.random.default_rng(0).normal(size=shape))
 
 
+def test_names_of_many_sums() -> None:
+    """A view and a constant are never called the same."""
+
+    def f(x: Any) -> Any:
+        y = x
+        for k in range(12):
+            y = y * (k + 0.5)
+        return np.sum(y[1:] * y[:-1]) + np.sum(y[2:] / 3.5)
+
+    assert_same(lambda x: [fg.grad(f)(x)], np.arange(6.0) + 1)
+    for count in range(26):
+        assert_same(lambda x, count=count: [*[x * (k + 0.5) for k in range(count)], fg.grad(f)(x)], np.arange(6.0) + 1)
+
+
 # ---- memory
 
 

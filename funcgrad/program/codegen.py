@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import linecache
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -151,6 +152,7 @@ class Source:
         function: Callable[..., Any] = self.space["program"]
         function.__dict__["source"] = text
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+        weakref.finalize(function, linecache.cache.pop, filename, None)
         return function
 
 

@@ -21,7 +21,7 @@ from funcgrad.transforms.arguments import describe, dress
 from funcgrad.transforms.batch import Batch
 from funcgrad.transforms.record import Recorder, Recording
 from funcgrad.transforms.closures import closed_over
-from funcgrad.transforms.keys import PATHS, REBOUND, SIGNATURES, Signature, key_of_call, opened, static, statics
+from funcgrad.transforms.keys import PATHS, REBOUND, SIGNATURES, Signature, behind, key_of_call, opened, static, statics
 from funcgrad.transforms.staging import Path, key_of, quick
 from funcgrad.transforms.trace import recorded
 from funcgrad.transforms.watching import Watch, unbound
@@ -65,6 +65,7 @@ class Jitted:
         given = None if kwargs or self.brings or self.has_static else args
         args, kwargs = self.taken(args, kwargs)
         leaves, in_def = pytree.flatten((args, kwargs))
+        leaves = list(map(behind, leaves))
         mains = _mains(leaves)
         if any(isinstance(m, Recorder) for m in mains):  # a recording has the function's own operations
             return self.body(*args, **kwargs)
@@ -264,7 +265,7 @@ class Jitted:
         """How large the program of these arguments is, and how many paths of their signature are compiled."""
         program = self.path(args, kwargs)
         leaves, in_def = pytree.flatten(self.taken(args, kwargs))
-        signature = self.signature(in_def, leaves)
+        signature = self.signature(in_def, list(map(behind, leaves)))
         sizes = [int(np.prod(v.shape, dtype=np.int64)) * v.dtype.itemsize for e in program.equations for v in e.outputs]
         return {
             "equations": len(program.equations),

@@ -13,7 +13,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-from funcgrad import pytree
 from funcgrad.core import Traced
 from funcgrad.pytree.compare import equal_static, exact
 from funcgrad.transforms.closures import content_of, is_open, state_of
@@ -24,7 +23,7 @@ class Alike:
 
     __slots__ = ("blank", "call")
 
-    def __init__(self, call: Any, blank: Sequence[Traced]) -> None:
+    def __init__(self, call: Any, blank: Sequence[Traced] = ()) -> None:
         self.call, self.blank = call, blank
 
     def __hash__(self) -> int:
@@ -59,12 +58,12 @@ class _Pairs:
             return self.all(a, b)
         if kind is dict:
             return self.all(list(a), list(b)) and self.all(list(a.values()), list(b.values()))
-        if kind is pytree.TreeDef or kind is inspect.Signature:
+        if kind is inspect.Signature or (kind.__eq__ is not object.__eq__ and kind.__module__.startswith("funcgrad.")):  # which is data
             return equal_static(a, b)
         if isinstance(a, np.generic):
             return bool(a.dtype == b.dtype and a.tobytes() == b.tobytes())
         if attrs.has(kind) and kind.__module__.startswith("funcgrad."):
-            return self.all(*([getattr(x, field.name) for field in attrs.fields(kind)] for x in (a, b)))
+            return self.all(*([getattr(x, field.name) for field in attrs.fields(kind) if field.eq] for x in (a, b)))
         if is_open(kind) and kind.__module__.startswith("funcgrad."):
             return self.match(state_of(a), state_of(b))
         return exact(a, b)  # arrays are alike only where they are one: they may be written to

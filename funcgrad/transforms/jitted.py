@@ -230,6 +230,7 @@ class Jitted:
             k, earlier = next(((k, p) for k, p in enumerate(signature.waiting) if p.answers == path.answers), (0, None))
             if earlier is not None and path.is_like(earlier):
                 del signature.waiting[k]
+                path.agree(earlier)
                 signature.paths = (path, *signature.paths)
                 return
             if earlier is None and len(signature.waiting) + len(signature.paths) < PATHS:

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
@@ -51,11 +52,20 @@ class Path:
         """Whether both are recordings of the same computation."""
         return (
             self.program == other.program
-            and self.signature == other.signature
+            and self._form() == other._form()
             and all(x.value is y.value or is_small(x.value) for x, y in zip(*self._constants(other), strict=True))
             and len(self.captures) == len(other.captures)
             and all(x is not None and same(x, y) for x, y in zip(self.captured(), other.captured(), strict=True))
         )
+
+    def _form(self) -> Any:
+        """The signature without the types of numbers, which may depend on values: a `cond` knows the dtype alone."""
+        return attrs.evolve(self.signature, outs=tuple([y if type(y) is Static else None for y in self.signature.outs]))
+
+    def agree(self, other: Path) -> None:
+        """Numbers of two types become NumPy's."""
+        pairs = zip(self.signature.outs, other.signature.outs, strict=True)
+        self.signature = attrs.evolve(self.signature, outs=tuple([x if x == y else None for x, y in pairs]))
 
     def _constants(self, other: Path) -> tuple[list[Static], list[Static]]:
         """The results that are no numbers."""

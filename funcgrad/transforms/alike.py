@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.core import Traced
 from funcgrad.pytree.compare import equal_static, exact
-from funcgrad.transforms.closures import content_of, is_open, state_of
+from funcgrad.transforms.closures import OURS, content_of, state_of
 
 
 class Alike:
@@ -58,18 +58,22 @@ class _Pairs:
             return self.all(a, b)
         if kind is dict:
             return self.all(list(a), list(b)) and self.all(list(a.values()), list(b.values()))
-        if kind is inspect.Signature or (kind.__eq__ is not object.__eq__ and kind.__module__.startswith("funcgrad.")):  # which is data
+        if kind is inspect.Signature or (_is_ours(kind) and "__eq__" in vars(kind)):  # which is data
             return equal_static(a, b)
         if isinstance(a, np.generic):
             return bool(a.dtype == b.dtype and a.tobytes() == b.tobytes())
-        if attrs.has(kind) and kind.__module__.startswith("funcgrad."):
+        if attrs.has(kind) and _is_ours(kind):
             return self.all(*([getattr(x, field.name) for field in attrs.fields(kind) if field.eq] for x in (a, b)))
-        if is_open(kind) and kind.__module__.startswith("funcgrad."):
+        if kind.__module__ in OURS:
             return self.match(state_of(a), state_of(b))
         return exact(a, b)  # arrays are alike only where they are one: they may be written to
 
     def all(self, these: Sequence[Any], those: Sequence[Any]) -> bool:
         return len(these) == len(those) and all(map(self.match, these, those))
+
+
+def _is_ours(kind: Any) -> bool:
+    return bool(kind.__module__.startswith("funcgrad."))
 
 
 def _of_function(f: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, overload
 from funcgrad.program.codegen import source
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.jitted import Jitted
-from funcgrad.transforms.staging import key_of
+from funcgrad.transforms.quick import key_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,6 +61,9 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
 
     It is recorded at its first two calls, and compiled where the two agree. Python's `if` and `while` may look at values: each path is
     compiled, and left where a value says otherwise. What does something else each time runs as it is, with one warning.
+
+    Arrays that it closes over are read at each call. Names that are bound anew are noticed: closure cells, defaults, globals, attributes,
+    items of lists and dicts of up to 1,000. Side effects, such as `print`, happen while it is recorded, and not afterwards.
 
     Args:
         fun: any function of pytrees. Without it, `jit(static_argnums=…)` is a decorator.

@@ -19,10 +19,11 @@ from funcgrad.program.program import Program
 from funcgrad.pytree.compare import is_small
 from funcgrad.transforms.arguments import describe, dress
 from funcgrad.transforms.batch import Batch
-from funcgrad.transforms.record import Recorder, Recording
 from funcgrad.transforms.closures import closed_over
 from funcgrad.transforms.keys import PATHS, REBOUND, SIGNATURES, Signature, behind, key_of_call, opened, static, statics
-from funcgrad.transforms.staging import Path, key_of, quick
+from funcgrad.transforms.quick import key_of, quick
+from funcgrad.transforms.record import Recorder, Recording
+from funcgrad.transforms.staging import Path
 from funcgrad.transforms.trace import recorded
 from funcgrad.transforms.watching import Watch, unbound
 

@@ -97,7 +97,7 @@ class Recorder(Interpreter):
         self.folds = folds  # whether arrays from outside are constants
         self.line: Line | None = None  # of the equation that a derived one comes from
         self.spoiled = False  # whether an operation raised: the function may have caught it
-        self.errors = np.geterr()
+        self.errors: dict[str, Any] = {**np.geterr()}
         self.quiet = False  # whether the function asks NumPy for less or other words about errors than its caller
         self.operands: list[Any] = []
         self.hidden: dict[int, RecordTracer] = {}  # by id of the operand, which `operands` keeps alive
@@ -143,7 +143,7 @@ class Recorder(Interpreter):
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
         if not self.folds:
-            self.notice(np.geterr())
+            self.notice({**np.geterr()})
         try:
             out = computed(prim, values, params)
         except Exception:

@@ -45,13 +45,16 @@ class Watch:
         self.large: list[Any] = []
         self.ids: set[int] = set()
         found: dict[int, tuple[Any, dict[Any, Any]]] = {}
-        rest, seen = list(roots), set()
+        rest: list[Any] = list(roots)
+        seen: set[int] = set()
         for x in rest:  # which grows
             if id(x) not in seen and len(seen) < 8 * LARGEST:
                 seen.add(id(x))
                 rest += self._parts(x, found)
         self.dicts = [
-            (holder, operator.itemgetter(*names), tuple(names.values())) if len(names) > 1 else (holder, next(iter(names)), next(iter(names.values())))
+            (holder, operator.itemgetter(*names), tuple(names.values()))
+            if len(names) > 1
+            else (holder, next(iter(names)), next(iter(names.values())))
             for holder, names in found.values()
         ]
 
@@ -119,7 +122,7 @@ class Watch:
             found.setdefault(id(holder), (holder, {}))[1][name] = value
 
     def _parts(self, x: Any, found: dict[int, tuple[Any, dict[Any, Any]]]) -> Iterator[Any]:
-        kind = type(x)
+        kind: Any = type(x)
         if isinstance(x, (_ndarray, Frozen, np.generic)):
             self._number(x)
         elif kind is types.FunctionType:
@@ -228,7 +231,8 @@ class Watch:
     def _of_class(self, cls: Any, found: Any) -> Iterator[Any]:
         """What its methods read, and its own data."""
         for base in cls.__mro__:
-            if is_open(base):
+            kind: Any = base
+            if is_open(kind):
                 space = vars(base)
                 for name, value in list(space.items()):
                     if isinstance(value, _DATA) and not name.startswith("__"):

@@ -74,7 +74,8 @@ def test_dtypes() -> None:
         np.testing.assert_array_equal(fg.grad(compiled)(z), fg.grad(squares)(z))
         np.testing.assert_allclose(fg.grad(cube, holomorphic=True)(1 + 2j), 3 * (1 + 2j) ** 2)
         g = fg.grad(product, allow_int=True)({"w": np.ones(2), "n": 3})
-        assert list(g["w"]) == [3.0, 3.0] and g["n"] == 0
+        assert list(g["w"]) == [3.0, 3.0]
+        assert g["n"] == 0
         with pytest.raises(fg.errors.InputError, match=r"\['n'\]"):
             fg.grad(product)({"w": np.ones(2), "n": 3})
 

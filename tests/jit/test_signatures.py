@@ -93,9 +93,8 @@ def test_ever_new_shapes_keep_memory_bounded() -> None:
     f = fg.jit(lambda x: np.sum(np.sin(x) * x))
     known = f.clear.__self__.known
     with pytest.warns(UserWarning, match="ever new shapes") as found:
-        for k in range(1, 1001):
-            x = np.ones(k)
-            assert f(x) == np.sum(np.sin(x) * x)
+        out = [f(np.ones(k)) for k in range(1, 1001)]
+    assert out == [np.sum(np.sin(x) * x) for x in map(np.ones, range(1, 1001))]
     assert len(found) == 1
     assert len(known) == SIGNATURES
     for k in (3, 900, 2000):

@@ -86,6 +86,9 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
     def jitted(*args: Any, **kwargs: Any) -> Any:
         if not _switch.off:
             if not kwargs:
+                made = function.last(args)
+                if made is not NotImplemented:
+                    return made
                 key = key_of(args)
                 if key in known:
                     made = known[key](args)

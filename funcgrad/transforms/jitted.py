@@ -45,6 +45,7 @@ class Jitted:
         self.has_static = bool(static_argnums or static_argnames)
         self.known: dict[Any, Signature] = {}
         self.quick: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}
+        self.last: Callable[[tuple[Any, ...]], Any] = _unknown
         self.lock = threading.RLock()
         self.warned: set[str] = set()
         self.is_crowded = False
@@ -58,7 +59,11 @@ class Jitted:
         """Forget all that is compiled."""
         with self.lock:
             self.known.clear()
-            self.quick.clear()
+            self.forget_ways()
+
+    def forget_ways(self) -> None:
+        self.quick.clear()
+        self.last = _unknown
 
     # ---- a call
 
@@ -120,7 +125,7 @@ class Jitted:
                 break
             signature.was_used = False
             self.known[key] = signature
-        self.quick.clear()
+        self.forget_ways()
         if not signature.paths and not self.is_crowded:
             self.is_crowded = True
             self.warn("it meets ever new shapes or static arguments: from now on the first call with each")
@@ -129,12 +134,20 @@ class Jitted:
         """The next call with such arguments goes the short way to the path that was taken now."""
         key = None if args is None else key_of(args)
         watch = signature.watch
-        if key is not None and args is not None and watch is not None:
-            way = quick(path, None if watch.is_empty else watch.holds, args)
-            if way is not None:
-                if len(self.quick) >= QUICK:
-                    self.quick.clear()
-                self.quick[key] = way
+        if key is None or args is None or watch is None:
+            return
+        if key not in path.ways:
+            if len(path.ways) >= QUICK:
+                path.ways.clear()
+            path.ways[key] = quick(path, None if watch.is_empty else watch.holds, args)
+        way = path.ways[key]
+        if way is None:
+            return
+        if len(self.quick) >= QUICK:
+            self.quick.clear()
+        self.quick[key] = way
+        if not any(isinstance(x, Traced) for x in args):
+            self.last = way
 
     # ---- what the function reads
 
@@ -153,7 +166,7 @@ class Jitted:
             signature.waiting.clear()
             signature.agreements.clear()
             signature.changes += 1
-            self.quick.clear()
+            self.forget_ways()
 
     # ---- recording
 
@@ -222,7 +235,7 @@ class Jitted:
         for x in changed:
             signature.agreements[id(x)] = signature.agreements.get(id(x), 0) + 1
         before.look_again({i for i, n in signature.agreements.items() if n >= TRUSTED})
-        self.quick.clear()
+        self.forget_ways()
 
     def enter(self, signature: Signature, path: Path, program: Program) -> None:
         with self.lock:
@@ -275,6 +288,10 @@ class Jitted:
             "bytes": sum(sizes),
             "paths": len(signature.paths) if signature else 0,
         }
+
+
+def _unknown(args: tuple[Any, ...]) -> Any:
+    return NotImplemented
 
 
 def _mains(values: Sequence[Any]) -> list[Any]:

@@ -17,6 +17,7 @@ from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import LinTracer
 from funcgrad.transforms.staging import Path
 
+Finish = Callable[[tuple[Any, ...], tuple[Any, ...]], Any]
 _ndarray = np.ndarray
 
 
@@ -46,31 +47,55 @@ def quick(path: Path, holds: Callable[[], bool] | None, args: tuple[Any, ...]) -
         return None
     if any(type(x) is _ndarray and not x.dtype.isnative for x in args):
         return None
-    captures, finish = path.captures, _finish(path)
+    finish = _finish(path)
     if any(isinstance(x, Traced) for x in args):
         return _traced(path, holds, finish)
-    run = compiled(path.program)
-
-    def call(args: tuple[Any, ...]) -> Any:
-        if holds is not None and not holds():
-            return NotImplemented
-        try:
-            outs = run(*args, *captures)
-        except Exception:
-            return NotImplemented
-        return finish(outs, args)
-
-    def call_hushed(args: tuple[Any, ...]) -> Any:
-        token = hush()
-        try:
-            return call(args)
-        finally:
-            speak(token)
-
-    return call_hushed if path.quiet else call
+    return _direct(path, holds, args, finish)
 
 
-def _traced(path: Path, holds: Callable[[], bool] | None, finish: Callable[..., Any]) -> Callable[[tuple[Any, ...]], Any]:
+def _direct(path: Path, holds: Callable[[], bool] | None, args: tuple[Any, ...], finish: Finish) -> Callable[[tuple[Any, ...]], Any]:
+    """As code: the checks that the arguments are like these, the run, and what makes of one output what the function returns."""
+    space: dict[str, Any] = {
+        "run": compiled(path.program),
+        "finish": finish,
+        "holds": holds,
+        "ndarray": _ndarray,
+        "hush": hush,
+        "speak": speak,
+    }
+    names = [f"x{k}" for k in range(len(args))]
+    checks = [f"len(args) != {len(args)}"]
+    for k, x in enumerate(args):
+        space[f"t{k}"] = type(x)
+        checks.append(f"type(args[{k}]) is not t{k}")
+        if type(x) is _ndarray:
+            space[f"d{k}"] = x.dtype
+            checks.append(f"args[{k}].dtype is not d{k} or args[{k}].shape != {x.shape}")
+    if holds is not None:
+        checks.append("not holds()")
+    captured = [f"c{k}" for k in range(len(path.captures))]
+    space.update(zip(captured, path.captures, strict=True))
+    given = ", ".join([*[f"args[{k}]" for k in range(len(names))], *captured])
+    lines = ["def direct(args):", f"    if {' or '.join(checks)}:", "        return NotImplemented"]
+    lines += ["    token = hush()"] if path.quiet else []
+    lines += ["    try:", f"        outs = run({given})", "    except Exception:", "        return NotImplemented"]
+    lines += ["    finally:", "        speak(token)"] if path.quiet else []
+    if finish is _one:
+        lines += [
+            "    y = outs[0]",
+            "    if type(y) is ndarray:",
+            "        if y.base is not None or not y.shape:",
+            "            return finish(outs, args)",
+        ]
+        lines += ["        y.setflags(False)", "    return y"]
+    else:
+        lines += ["    return finish(outs, args)"]
+    exec("\n".join(lines), space)
+    made: Callable[[tuple[Any, ...]], Any] = space["direct"]
+    return made
+
+
+def _traced(path: Path, holds: Callable[[], bool] | None, finish: Finish) -> Callable[[tuple[Any, ...]], Any]:
     def call(args: tuple[Any, ...]) -> Any:
         if holds is not None and not holds():
             return NotImplemented
@@ -87,22 +112,23 @@ def _traced(path: Path, holds: Callable[[], bool] | None, finish: Callable[..., 
     return call
 
 
-def _finish(path: Path) -> Callable[[tuple[Any, ...], tuple[Any, ...]], Any]:
+def _one(outs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    """The only output, which is nobody's."""
+    y = outs[0]
+    if type(y) is _ndarray:
+        if y.base is not None or not y.shape:
+            return left(y, False, True) if y.shape else y[()]
+        y.setflags(write=False)
+    return y
+
+
+def _finish(path: Path) -> Finish:
     """What makes of the outputs what the function returns."""
     signature, captures = path.signature, path.captures
     inputs = {v.number for v in path.program.inputs}
     passes = any(getattr(x, "number", None) in inputs for x in path.program.outputs)
     if signature.out_def is pytree.LEAF and signature.outs[0] is None and not passes:
-
-        def one(outs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-            y = outs[0]
-            if type(y) is _ndarray:
-                if y.base is not None or not y.shape:
-                    return left(y, False, True) if y.shape else y[()]
-                y.setflags(write=False)
-            return y
-
-        return one
+        return _one
 
     def several(outs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         given = {*map(id, args), *map(id, captures)} if passes else ()

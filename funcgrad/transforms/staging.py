@@ -28,7 +28,7 @@ from funcgrad.transforms.record import Recording, in_one_lane, same
 class Path:
     """One path through a function, for one kind of arguments."""
 
-    __slots__ = ("answers", "call", "captures", "is_bare", "program", "quiet", "signature")
+    __slots__ = ("answers", "call", "captures", "is_bare", "program", "quiet", "signature", "ways")
     signature: Signature
 
     def __init__(self, program: Program, recording: Recording) -> None:
@@ -37,6 +37,7 @@ class Path:
         self.captures = tuple([weakref.ref(x) if isinstance(x, Traced) else x for x in program.captures])
         self.is_bare = weakref.ref not in map(type, self.captures)
         self.call = ProgramCall("jit", self.program)
+        self.ways: dict[Any, Any] = {}
         self.answers = tuple([e["answer"] for e in program.equations if e.primitive is GUARD])
 
     def captured(self) -> Sequence[Value]:

@@ -141,8 +141,9 @@ class Watch:
         elif kind is dict:
             yield from self._of_dict(x, found)
         elif isinstance(x, type):
-            if is_open(x):
-                yield from self._of_class(x, found)
+            cls: Any = x
+            if is_open(cls):
+                yield from self._of_class(cls, found)
         elif kind is types.SimpleNamespace or (not isinstance(x, types.ModuleType) and is_open(kind)):
             yield from self._of_object(x, found)
 

@@ -136,11 +136,13 @@ class Jitted:
         watch = signature.watch
         if key is None or args is None or watch is None:
             return
-        if key not in path.ways:
-            if len(path.ways) >= QUICK:
-                path.ways.clear()
-            path.ways[key] = quick(path, None if watch.is_empty else watch.holds, args)
-        way = path.ways[key]
+        ways = path.ways
+        way = ways.get(key)
+        if way is None:
+            way = quick(path, None if watch.is_empty else watch.quick(), args)
+            if len(ways) >= QUICK:
+                ways.clear()
+            ways[key] = way
         if way is None:
             return
         if len(self.quick) >= QUICK:
@@ -235,6 +237,8 @@ class Jitted:
         for x in changed:
             signature.agreements[id(x)] = signature.agreements.get(id(x), 0) + 1
         before.look_again({i for i, n in signature.agreements.items() if n >= TRUSTED})
+        for p in signature.paths:
+            p.ways = {}
         self.forget_ways()
 
     def enter(self, signature: Signature, path: Path, program: Program) -> None:

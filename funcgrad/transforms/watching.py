@@ -92,6 +92,30 @@ class Watch:
             return False
         return all(len(items) == len(were) and all(map(operator.is_, items, were)) for items, were in self.lists)
 
+    def quick(self) -> Callable[[], bool]:
+        """`holds` as code, while `look_again` is not called; where there is little to ask."""
+        if self.lists or self.reads or self.traced or len(self.cells) + len(self.dicts) + len(self.sizes) + len(self.contents) > SMALL:
+            return self.holds
+        space: dict[str, Any] = {"all": all, "map": map, "same": operator.is_}
+        terms: list[str] = []
+        for k, (cell, value) in enumerate(self.cells):
+            space |= {f"cell{k}": cell, f"value{k}": value}
+            terms.append(f"cell{k}.cell_contents is value{k}")
+        for k, (holder, pick, was) in enumerate(self.dicts):
+            space |= {f"holder{k}": holder, f"pick{k}": pick, f"was{k}": was}
+            several = type(pick) is operator.itemgetter
+            terms.append(f"all(map(same, pick{k}(holder{k}), was{k}))" if several else f"holder{k}[pick{k}] is was{k}")
+        for k, (holder, size) in enumerate(self.sizes):
+            space[f"sized{k}"] = holder
+            terms.append(f"len(sized{k}) == {size}")
+        for k, (x, content) in enumerate(self.contents):
+            space |= {f"array{k}": x, f"content{k}": content}
+            terms.append(f"array{k}.tobytes() == content{k}")
+        text = f"def holds():\n    try:\n        return {' and '.join(terms)}\n    except (KeyError, ValueError):\n        return False"
+        exec(text, space)
+        made: Callable[[], bool] = space["holds"]
+        return made
+
     def changed(self) -> list[Any]:
         """The arrays that were written to."""
         return [x for x, was in self.contents if x.tobytes() != was]
@@ -219,7 +243,8 @@ class Watch:
     def _of_object(self, x: Any, found: Any) -> Iterator[Any]:
         if hasattr(x, "__dict__"):
             yield from self._of_dict(x.__dict__, found)
-        for name in slots_of(type(x)):
+        kind: Any = type(x)
+        for name in slots_of(kind):
             value = getattr(x, name, EMPTY)
             read = functools.partial(getattr, x, name)
             if isinstance(value, Traced):

@@ -107,7 +107,7 @@ def _traced(path: Path, holds: Callable[[], bool] | None, finish: Finish) -> Cal
             raise
         except Exception:
             return NotImplemented
-        return finish(outs, args)
+        return finish(tuple(outs), args)
 
     return call
 

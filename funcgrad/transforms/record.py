@@ -6,7 +6,7 @@ nothing traced flows inside, and every look goes through a guard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -99,7 +99,7 @@ class Recorder(Interpreter):
         self.line: Line | None = None  # of the equation that a derived one comes from
         self.spoiled = False  # whether an operation raised, which the function may have caught; or an array was written to
         self.borrows = borrows  # keeps large arrays from being written to, if there is one
-        self.errors = np.geterr()
+        self.errors: Mapping[str, Any] = np.geterr()
         self.quiet = False  # whether the function asks NumPy for less or other words about errors than its caller
         self.operands: list[Any] = []
         self.hidden: dict[int, RecordTracer] = {}  # by id of the operand, which `operands` keeps alive
@@ -186,7 +186,7 @@ class Recorder(Interpreter):
             bool((x >= low) & (x <= high))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
 
-    def notice(self, now: dict[str, Any]) -> None:
+    def notice(self, now: Mapping[str, Any]) -> None:
         """Where NumPy is to raise, the function looks at whether it does."""
         if now != self.errors:
             self.quiet = True

@@ -44,7 +44,7 @@ class Watch:
         self.large: list[Any] = []
         self.ids: set[int] = set()
         found: dict[int, tuple[Any, dict[Any, Any]]] = {}
-        rest, seen = list(roots), set()
+        rest, seen = list(roots), set[int]()
         for x in rest:  # which grows
             if id(x) not in seen and len(seen) < 16 * LARGEST:
                 seen.add(id(x))
@@ -117,7 +117,7 @@ class Watch:
             found.setdefault(id(holder), (holder, {}))[1][name] = value
 
     def _parts(self, x: Any, found: dict[int, tuple[Any, dict[Any, Any]]]) -> Iterator[Any]:
-        kind = type(x)
+        kind: Any = type(x)
         if isinstance(x, (_ndarray, Frozen, np.generic)):
             self._number(x)
         elif kind is types.FunctionType:
@@ -210,7 +210,8 @@ class Watch:
     def _of_object(self, x: Any, found: Any) -> Iterator[Any]:
         if hasattr(x, "__dict__"):
             yield from self._of_dict(x.__dict__, found)
-        for name in slots_of(type(x)):
+        cls: Any = type(x)
+        for name in slots_of(cls):
             value = getattr(x, name, EMPTY)
             read = functools.partial(getattr, x, name)
             if isinstance(value, Traced):

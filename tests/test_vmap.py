@@ -369,7 +369,7 @@ def test_scalars_that_were_mapped() -> None:
 
 @pytest.mark.parametrize("exponent", [2, 3, 2.0, np.int64(2)])
 def test_powers_of_bools(exponent: Any) -> None:
-    """NumPy squares an array, but no number, where the exponent is Python's 2: which dtype this gives is the same here, in lanes as well."""
+    """NumPy squares an array, but no number, where the exponent is Python's 2. The dtype that this gives is the same here."""
     x = np.array([[True, False], [True, True]])
     for f in (lambda x: x**exponent, lambda x: x[0] ** exponent):
         found = [fg.vmap(f)(x), fg.trace(f)(x[0])(x[0]), f(fg.tensor(x[0]))]

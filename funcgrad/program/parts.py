@@ -79,8 +79,6 @@ class Line:
     filename: str
     number: int
     function: str
-    quiet: bool = False
-    """Whether NumPy's warnings were off: it belongs to a derivative, whose lines the user did not write."""
 
     @property
     def place(self) -> str:
@@ -205,6 +203,15 @@ KINDS: dict[str, Any] = {"bool": bool, "int": int, "float": float, "complex": co
 
 GUARD = alone(Primitive("guard", _guard))
 """Checks what a value answered to a look when the program was recorded. It has no outputs."""
+
+RAISING = frozenset({"cholesky", "inv", "solve", "eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals", "lstsq"})
+"""What raises LinAlgError for some values. A function may ask just that of them."""
+
+
+def stays(e: Equation) -> bool:
+    """Whether an equation says something even if nothing reads what it gives: guards, and what may raise."""
+    return not e.outputs or e.primitive.name in RAISING
+
 
 # ---- constant arrays
 

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 
-def _by_variable() -> tuple[Callable[[], Any], Callable[[Any], Any], Callable[[], bool]] | None:
+def _by_variable() -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
     variable: Any = getattr(sys.modules.get("numpy._core.umath"), "_extobj_contextvar", None)
     if variable is None:
         return None
     with np.errstate(all="ignore"):
         ignoring = variable.get()
-    return (lambda: variable.set(ignoring)), variable.reset, (lambda: variable.get() is ignoring)
+    return (lambda: variable.set(ignoring)), variable.reset
 
 
-def _by_seterr() -> tuple[Callable[[], Any], Callable[[Any], Any], Callable[[], bool]]:
-    return (lambda: np.seterr(all="ignore")), (lambda before: np.seterr(**before)), (lambda: set(np.geterr().values()) == {"ignore"})
+def _by_seterr() -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    return (lambda: np.seterr(all="ignore")), (lambda before: np.seterr(**before))
 
 
-hush, speak, is_hushed = _by_variable() or _by_seterr()
+hush, speak = _by_variable() or _by_seterr()
 """`token = hush()` … `speak(token)`, the second in a `finally`."""

@@ -20,6 +20,7 @@ from funcgrad.ops import reductions
 from funcgrad.ops.kinds import Structured
 from funcgrad.ops.shaping import astype
 from funcgrad.program.lower import LOWER, typed
+from funcgrad.program.passes.dead import without_dead_code
 from funcgrad.program.program import (
     FILL,
     GUARD,
@@ -33,7 +34,6 @@ from funcgrad.program.program import (
     renumbered,
     sorted_params,
     spec_like,
-    without_dead_code,
 )
 from funcgrad.program.promotion import PYTHON_NUMBERS
 from funcgrad.program.vocabulary import IOTA, OWN, of_equation
@@ -45,7 +45,6 @@ from funcgrad.transforms.batching import lane_of
 from funcgrad.transforms.calls import MEANINGS, Call, Outputs
 from funcgrad.transforms.closures import replaced
 from funcgrad.transforms.derivatives import has_nan
-from funcgrad.transforms.hush import is_hushed
 from funcgrad.transforms.replay import Reopened
 
 _ndarray = np.ndarray
@@ -90,7 +89,7 @@ class Recorder(Interpreter):
 
     records = True
 
-    __slots__ = ("borrows", "builder", "folds", "hidden", "line", "operands", "spoiled", "stamps")
+    __slots__ = ("borrows", "builder", "errors", "folds", "hidden", "line", "operands", "quiet", "spoiled", "stamps")
 
     def __init__(self, label: Label, folds: bool = False, borrows: Borrows | None = None) -> None:
         self.order, self.label, self.new = tick(), label, RecordTracer
@@ -100,6 +99,8 @@ class Recorder(Interpreter):
         self.line: Line | None = None  # of the equation that a derived one comes from
         self.spoiled = False  # whether an operation raised, which the function may have caught; or an array was written to
         self.borrows = borrows  # keeps large arrays from being written to, if there is one
+        self.errors = np.geterr()
+        self.quiet = False  # whether the function asks NumPy for less or other words about errors than its caller
         self.operands: list[Any] = []
         self.hidden: dict[int, RecordTracer] = {}  # by id of the operand, which `operands` keeps alive
         self.stamps: dict[int, bytes | None] = {}  # likewise: what the array held when it was met
@@ -153,11 +154,15 @@ class Recorder(Interpreter):
     def write(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
+        if not self.folds:
+            self.notice(np.geterr())
         try:
             out = computed(prim, values, params)
         except Exception:
             self.spoiled = True
             raise
+        if type(out) is tuple and not out:  # of an empty array
+            return out
         scalars.looks(prim, args, values)
         params = of_equation(prim, list(map(shape_of, values)), params)
         atoms = [self.atom(x, dtype) for x, dtype in zip(args, typed(prim, values, out), strict=True)]
@@ -180,6 +185,12 @@ class Recorder(Interpreter):
             low, high = np.iinfo(dtype).min, min(np.iinfo(dtype).max, np.iinfo(np.int64).max)
             bool((x >= low) & (x <= high))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
+
+    def notice(self, now: dict[str, Any]) -> None:
+        """Where NumPy is to raise, the function looks at whether it does."""
+        if now != self.errors:
+            self.quiet = True
+            self.spoiled = self.spoiled or any(x in ("raise", "call", "log") and x != self.errors[kind] for kind, x in now.items())
 
     # ---- looks
 
@@ -223,7 +234,7 @@ def is_range(x: Any) -> bool:
 
 def here() -> Line:
     frame = user_frame()
-    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, is_hushed())
+    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 def computed(prim: Primitive, values: Sequence[Value], params: dict[str, Any]) -> Any:
@@ -290,6 +301,8 @@ class Recording:
     """Whether an operation raised, or an array was written to: the equations do not say so."""
     stamps: tuple[bytes | None, ...] = ()
     """What the operands held."""
+    quiet: bool = False
+    """Whether warnings of NumPy's are to be silent."""
 
     @property
     def is_straight(self) -> bool:
@@ -333,7 +346,7 @@ def _without_idle(program: Program, given: int, m: Recorder, values: tuple[Any, 
     inputs = (*program.inputs[:given], *[program.inputs[given + k] for k in kept])
     operands = tuple([m.operands[k] for k in kept])
     stamps = tuple([m.stamps[id(x)] for x in operands])
-    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled, stamps)
+    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled, stamps, m.quiet)
 
 
 # ---- two recordings

@@ -1,0 +1,46 @@
+"""Passes: pure functions from programs to programs, each with one law.
+
+**Law:** the same outputs for all inputs, bit for bit (where a nan is a nan, whatever its payload). No guard is passed by that was met,
+and none comes behind what it protects: equations stay in their order.
+
+| pass | |
+|---|---|
+| `folding` | results of numbers, and arrays that are one number, are known |
+| `rewrites` | equations that have a shorter form |
+| `repeats` | what is computed twice is computed once |
+| `dead` | what leads to no output is left out |
+| `loops` | the same within equations, and what no loop needs does not go through it |
+"""
+
+from __future__ import annotations
+
+import functools
+
+import attrs
+
+from funcgrad.program.passes.folding import folded
+from funcgrad.program.passes.loops import with_inner
+from funcgrad.program.passes.repeats import without_repeats
+from funcgrad.program.passes.rewrites import rewritten
+from funcgrad.program.program import Program
+
+__all__ = ["simplified"]
+
+ROUNDS = 8
+
+
+def simplified(program: Program) -> Program:
+    """The program after all passes, over and over until nothing changes."""
+    made = _simplified(program.closed)
+    return attrs.evolve(made, captures=program.captures, signature=program.signature) if made is not program.closed else program
+
+
+@functools.lru_cache(1024)
+def _simplified(program: Program) -> Program:
+    program = without_repeats(program)
+    for _ in range(ROUNDS):
+        before = program
+        program = without_repeats(with_inner(rewritten(folded(program)), _simplified))
+        if program == before:
+            return before
+    return program

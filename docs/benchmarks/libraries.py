@@ -35,6 +35,27 @@ def funcgrad(task: Any, params: tuple[Any, ...], constants: tuple[Any, ...]) -> 
     return lambda: asked(*params, *constants)
 
 
+def jit(task: Any, params: tuple[Any, ...], constants: tuple[Any, ...]) -> Callable[[], Any]:
+    """The derivative that funcgrad compiles, which takes two calls."""
+    import funcgrad as fg
+
+    if task.name == "lorenz":
+        raise CannotError("12,000 operations in a Python loop take minutes to compile; by `fg.scan` they are one loop")
+
+    def objective(*args: Any) -> Any:
+        return task.objective(np, *args)
+
+    if task.ask == "product":
+        compiled = fg.jit(lambda *args: fg.hvp(objective, args[:-1], args[-1:]))
+    else:
+        compiled = fg.jit(
+            fg.hessian(objective) if task.ask == "hessian" else fg.value_and_grad(objective, argnums=tuple(range(len(params))))
+        )
+    for _ in range(3):
+        compiled(*params, *constants)
+    return lambda: compiled(*params, *constants)
+
+
 def autograd(task: Any, params: tuple[Any, ...], constants: tuple[Any, ...]) -> Callable[[], Any]:
     import autograd
     import autograd.numpy
@@ -70,7 +91,7 @@ def mygrad(task: Any, params: tuple[Any, ...], constants: tuple[Any, ...]) -> Ca
     return call
 
 
-LIBRARIES = {f.__name__: f for f in (numpy, autograd, mygrad, funcgrad)}
+LIBRARIES = {f.__name__: f for f in (numpy, autograd, mygrad, funcgrad, jit)}
 
 
 def numbers(result: Any) -> list[np.ndarray]:

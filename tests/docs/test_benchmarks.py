@@ -69,3 +69,16 @@ def test_lane_splitting_runs() -> None:
     """The column of runs counts the paths that many examples take, and each example that runs alone."""
     assert lanes.runs_of(lanes.Row("piecewise", lanes.huber, np.repeat([-2.0, 0.5, 3.0], 8))) == 2
     assert lanes.runs_of(lanes.Row("piecewise", lanes.huber, np.repeat([-2.0, 0.5], [8, 3]))) == 4
+
+
+compiling = load("benchmark_compiling", "compiling.py")
+
+
+@pytest.mark.parametrize("row", compiling.ROWS, ids=lambda row: f"{row.name}-{row.size}")
+def test_compiled(row: Any) -> None:
+    """What is timed gives the derivative by hand, compiled or not."""
+    x = compiling.argument(row)[:1000]
+    compiled = fg.jit(fg.grad(row.function))
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x), row.by_hand(x), rtol=1e-12)
+    np.testing.assert_allclose(fg.grad(row.function)(x), row.by_hand(x), rtol=1e-12)

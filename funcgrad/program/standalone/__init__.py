@@ -25,7 +25,7 @@ def module(program: Program) -> str:
     >>> from funcgrad import trace
     >>> exec(module(trace(lambda x: x * 2)(1.0)), space := {})
     >>> space["f"](3.0)
-    np.float64(6.0)
+    6.0
     """
     to, heading = Writer(), Heading(program)
     to.taken |= {*heading.names, *heading.positional, *heading.named}

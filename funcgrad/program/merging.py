@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from funcgrad.program.parts import stays
 from funcgrad.program.program import Atom, Equation, Var, variables
 
 
@@ -125,7 +126,7 @@ def _needed(out: Sequence[Statement], kept: set[int]) -> list[Statement]:
     left = []
     for s in reversed(out):
         outs = outputs_of(s)
-        if not outs or any(v.number in wanted for v in outs):
+        if not outs or any(v.number in wanted for v in outs) or (isinstance(s, Equation) and stays(s)):
             wanted.update(v.number for v in variables(inputs_of(s)))
             left.append(s)
     return left[::-1]

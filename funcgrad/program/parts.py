@@ -204,6 +204,15 @@ KINDS: dict[str, Any] = {"bool": bool, "int": int, "float": float, "complex": co
 GUARD = alone(Primitive("guard", _guard))
 """Checks what a value answered to a look when the program was recorded. It has no outputs."""
 
+RAISING = frozenset({"cholesky", "inv", "solve", "eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals", "lstsq"})
+"""What raises LinAlgError for some values. A function may ask just that of them."""
+
+
+def stays(e: Equation) -> bool:
+    """Whether an equation says something even if nothing reads what it gives: guards, and what may raise."""
+    return not e.outputs or e.primitive.name in RAISING
+
+
 # ---- constant arrays
 
 FILL = alone(Constant("fill", lambda x, *, shape: np.broadcast_to(x, shape)))

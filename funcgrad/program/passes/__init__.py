@@ -37,6 +37,7 @@ def simplified(program: Program) -> Program:
 
 @functools.lru_cache(1024)
 def _simplified(program: Program) -> Program:
+    program = without_repeats(program)
     for _ in range(ROUNDS):
         before = program
         program = without_repeats(with_inner(rewritten(folded(program)), _simplified))

@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad.ops.kinds import PRIMITIVES, Structured
 from funcgrad.ops.shaping import SMALL
-from funcgrad.program.parts import FILL, KINDS, Atom, Equation, Literal, Var
+from funcgrad.program.parts import FILL, KINDS, Atom, Equation, Literal, Var, literal
 from funcgrad.program.passes.sweep import Rules, Sweep, is_line, number_of, swept, uniform
 from funcgrad.program.program import Program
 from funcgrad.program.vocabulary import bound
@@ -44,8 +44,8 @@ def known(e: Equation, values: Sequence[Any]) -> Found:
             out = prim.impl(*args, **params)
     except Exception:
         return None
-    out = np.asarray(out)
-    return (Literal(out[()]),) if out.dtype == e.outputs[0].dtype and not out.shape else None
+    made = np.asarray(out)
+    return (literal(made[()]),) if made.dtype == e.outputs[0].dtype and not made.shape else None
 
 
 def answered(s: Sweep, e: Equation) -> Found:
@@ -99,7 +99,7 @@ def total(s: Sweep, e: Equation) -> Found:
     n = math.prod(x.shape) // max(math.prod(out.shape), 1)
     if value is None or out.shape or x.dtype.char not in "fd" or not float(value).is_integer() or not value:
         return None
-    return (Literal(x.dtype.type(n * value)),) if n * abs(float(value)) < 2 ** np.finfo(x.dtype).nmant else None
+    return (literal(x.dtype.type(n * float(value))),) if n * abs(float(value)) < 2 ** np.finfo(x.dtype).nmant else None
 
 
 ONE_LOOP = frozenset(name for name, prim in PRIMITIVES.items() if isinstance(prim.impl, np.ufunc)) | {"where", "scale", "meet", "ratio"}

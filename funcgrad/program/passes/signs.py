@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from funcgrad.ops import elementwise as ops
 from funcgrad.program.parts import Atom, Equation, Literal
 from funcgrad.program.passes.sweep import Rule, Sweep
@@ -23,7 +25,7 @@ def negated(s: Sweep, x: Atom) -> Atom | None:
 
 
 def minus(x: Literal) -> Literal:
-    return Literal(-x.value)
+    return Literal(np.negative(x.value))
 
 
 def is_float(e: Equation) -> bool:

@@ -33,6 +33,8 @@ FRESH = frozenset("dot sum mean pad concatenate stack cumsum var prod max min no
 
 BY_ELEMENT = frozenset(PRIMITIVES[name] for name in ("astype", "sign"))
 
+OPERATORS = frozenset("negative positive absolute invert".split())
+
 ZERO_STRIDES = frozenset(("broadcast_to", "fill"))
 
 
@@ -70,7 +72,7 @@ class Sweep:
                     return found
         self.equations.append(e)
         self.made.update((v.number, e) for v in e.outputs)
-        if e.inputs and (type(e.primitive) is Structured or all(map(self.may_be_python, e.inputs))):
+        if hands_python_on(e.primitive) and e.inputs and (type(e.primitive) is Structured or all(map(self.may_be_python, e.inputs))):
             self.python.update(v.number for v in e.outputs if not v.shape)
         return e.outputs
 
@@ -165,6 +167,11 @@ def uses_in(program: Program) -> dict[int, Uses]:
 
 def is_by_element(prim: Primitive) -> bool:
     return type(prim) is Elementwise or isinstance(prim.impl, np.ufunc) or prim in BY_ELEMENT
+
+
+def hands_python_on(prim: Primitive) -> bool:
+    """Whether of Python's numbers alone it may make one: Python has operators for some functions of one operand, and no others."""
+    return not isinstance(prim.impl, np.ufunc) or prim.impl.nin > 1 or prim.name in OPERATORS
 
 
 def is_line(shape: Shape) -> bool:

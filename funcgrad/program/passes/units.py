@@ -44,8 +44,8 @@ def over_power_of_two(s: Sweep, e: Equation) -> Found:
     if c is None or e.outputs[0].dtype.char not in "fd" or not math.isfinite(c) or abs(math.frexp(c)[0]) != 0.5:
         return None
     with np.errstate(all="ignore"):
-        inverse = 1 / c
-    is_normal = np.finfo(c.dtype).tiny <= abs(inverse) < math.inf
+        inverse = np.reciprocal(c)
+    is_normal = np.finfo(c.dtype.str).tiny <= abs(inverse) < math.inf
     return s.write(ops.multiply, [e.inputs[0], Literal(inverse)], e.outputs[0]) if is_normal else None
 
 

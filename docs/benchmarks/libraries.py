@@ -45,12 +45,13 @@ def jit(task: Any, params: tuple[Any, ...], constants: tuple[Any, ...]) -> Calla
     def objective(*args: Any) -> Any:
         return task.objective(np, *args)
 
-    if task.ask == "product":
-        compiled = fg.jit(lambda *args: fg.hvp(objective, args[:-1], args[-1:]))
-    else:
-        compiled = fg.jit(
-            fg.hessian(objective) if task.ask == "hessian" else fg.value_and_grad(objective, argnums=tuple(range(len(params))))
-        )
+    everything = tuple(range(len(params)))
+    asked = {
+        "hessian": fg.hessian(objective),
+        "product": lambda *args: fg.hvp(objective, args[:-1], args[-1:]),
+        "gradient": fg.value_and_grad(objective, argnums=everything),
+    }
+    compiled = fg.jit(asked[task.ask])
     for _ in range(3):
         compiled(*params, *constants)
     return lambda: compiled(*params, *constants)

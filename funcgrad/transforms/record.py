@@ -20,6 +20,7 @@ from funcgrad.ops import reductions
 from funcgrad.ops.kinds import Structured
 from funcgrad.ops.shaping import astype
 from funcgrad.program.lower import LOWER, typed
+from funcgrad.program.parts import known
 from funcgrad.program.passes.dead import without_dead_code
 from funcgrad.program.program import (
     FILL,
@@ -39,6 +40,7 @@ from funcgrad.program.promotion import PYTHON_NUMBERS
 from funcgrad.program.vocabulary import IOTA, OWN, of_equation
 from funcgrad.tensor import Tracer, user_frame
 from funcgrad.transforms import scalars
+from funcgrad.transforms.alike import Alike
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.batching import lane_of
@@ -274,14 +276,16 @@ def _record_call(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
 def _structured(m: Recorder, call: Call, closed: list[Traced], numbers: Sequence[int]) -> Structured:
     """A primitive that is this call; its results are those of the call's that are numbers."""
     blank: list[Traced] = [m.new() for _ in closed]  # which keep no values
-    held = Reopened(replaced(call, closed, blank) if closed else call, blank)
+    inner = replaced(call, closed, blank) if closed else call
+    held = Reopened(inner, blank)
 
     def meant(args: Sequence[Value], params: dict[str, Any]) -> Any:
         outs = held.run(list(args))
         return tuple([outs[k] for k in numbers])
 
-    key = None if call.key is None or closed else (call.key, tuple(numbers))
-    return Structured(call.name, lambda *args: meant(args, {}), meant, key)
+    key = Alike(inner, blank) if call.key is None or closed else call.key
+    name = f"{call.name}_" if known(call.name) else call.name  # which means something else
+    return Structured(name, lambda *args: meant(args, {}), meant, (key, tuple(numbers)))
 
 
 MEANINGS[Recorder] = _record_call

@@ -98,3 +98,16 @@ def test_lanes_of_loops() -> None:
     first, *others = [call() for call in spelled.lanes().values()]
     for found in others:
         np.testing.assert_allclose(found, first, rtol=1e-9)
+
+
+compiling = load("benchmark_compiling", "compiling.py")
+
+
+@pytest.mark.parametrize("row", compiling.ROWS, ids=lambda row: f"{row.name}-{row.size}")
+def test_compiled(row: Any) -> None:
+    """What is timed gives the derivative by hand, compiled or not."""
+    x = compiling.argument(row)[:1000]
+    compiled = fg.jit(fg.grad(row.function))
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x), row.by_hand(x), rtol=1e-12)
+    np.testing.assert_allclose(fg.grad(row.function)(x), row.by_hand(x), rtol=1e-12)

@@ -15,6 +15,7 @@ and none comes behind what it protects: equations stay in their order.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import attrs
 
@@ -24,7 +25,9 @@ from funcgrad.program.passes.repeats import without_repeats
 from funcgrad.program.passes.rewrites import rewritten
 from funcgrad.program.program import Program
 
-__all__ = ["simplified"]
+__all__ = ["simplified", "simplified_here"]
+
+Pass = Callable[[Program], Program]
 
 ROUNDS = 8
 
@@ -35,12 +38,21 @@ def simplified(program: Program) -> Program:
     return attrs.evolve(made, captures=program.captures, signature=program.signature) if made is not program.closed else program
 
 
+def simplified_here(program: Program) -> Program:
+    """The same, closed, with the user's lines of this very program. (What is cached may be of an equal one, from elsewhere.)"""
+    return _rounds(program.closed, without_repeats.__wrapped__, simplified_here)
+
+
 @functools.lru_cache(1024)
 def _simplified(program: Program) -> Program:
-    program = without_repeats(program)
+    return _rounds(program, without_repeats, _simplified)
+
+
+def _rounds(program: Program, once: Pass, inner: Pass) -> Program:
+    program = once(program)
     for _ in range(ROUNDS):
         before = program
-        program = without_repeats(with_inner(rewritten(folded(program)), _simplified))
+        program = once(with_inner(rewritten(folded(program)), inner))
         if program == before:
             return before
     return program

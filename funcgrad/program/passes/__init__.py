@@ -18,15 +18,18 @@ import functools
 
 import attrs
 
-from funcgrad.program.passes.folding import folded
+from funcgrad.program.passes import folding, rewrites
 from funcgrad.program.passes.loops import with_inner
 from funcgrad.program.passes.repeats import without_repeats
-from funcgrad.program.passes.rewrites import rewritten
+from funcgrad.program.passes.sweep import swept, together
 from funcgrad.program.program import Program
 
 __all__ = ["simplified"]
 
 ROUNDS = 8
+
+RULES = together(folding.RULES, rewrites.RULES)
+"""One walk tries them all."""
 
 
 def simplified(program: Program) -> Program:
@@ -40,7 +43,7 @@ def _simplified(program: Program) -> Program:
     program = without_repeats(program)
     for _ in range(ROUNDS):
         before = program
-        program = without_repeats(with_inner(rewritten(folded(program)), _simplified))
+        program = without_repeats(with_inner(swept(program, RULES), _simplified))
         if program == before:
             return before
     return program

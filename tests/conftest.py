@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tests.laws.paths import PATHS
+from tests.program.every import every_recording
 
 settings.register_profile("dev", max_examples=25)
 settings.register_profile("ci", max_examples=200, derandomize=True, deadline=None)
@@ -21,6 +22,13 @@ def collector_comes_back() -> Iterator[None]:
     """Doors hold the cyclic collector back; after every test it runs again."""
     yield
     assert gc.isenabled()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def programs_keep_the_rules() -> Iterator[None]:
+    """Whatever is recorded by any test."""
+    with every_recording():
+        yield
 
 
 @pytest.fixture(params=PATHS)

@@ -302,8 +302,6 @@ def test_ways_to_close_over(way: str) -> None:
     close(fg.grad(f)(4.0), 0.25)
     close(fg.jvp(f, (4.0,), (1.0,)), (2.0, 0.25))
     close(fg.jvp(fg.grad(f), (4.0,), (1.0,)), (0.25, -1 / 32))
-    if way == "object":
-        return
     close(fg.vjp(f, 4.0)[1](1.0), (0.25,))
     close(fg.hessian(f)(4.0), -1 / 32)
     a = np.array([1.0, 4.0, 9.0])
@@ -419,11 +417,14 @@ def test_wrong_shapes_and_structures() -> None:
 
 
 def test_hidden_tracers() -> None:
-    """A solver that reaches an outer value in an object cannot do so later, or in other lanes, and says so."""
+    """A solver that reaches an outer value in a class cannot do so later, or in other lanes, and says so."""
+
+    class Store:
+        a: Any = None
 
     def f(a: Any) -> Any:
-        it = Hidden(a)
-        return fg.custom_root(it.residual, 1.0, it.solve, it.tangent_solve)
+        Store.a = a
+        return fg.custom_root(lambda x: x * x - a, 1.0, lambda f, x: np.sqrt(Store.a), lambda g, y: y / (2 * np.sqrt(Store.a)))
 
     with pytest.raises(errors.HiddenTracerError, match=r"vjp\(f\)"):
         fg.vjp(f, 4.0)[1](1.0)

@@ -365,3 +365,12 @@ def test_scalars_that_were_mapped() -> None:
     found = fg.vmap(lambda x: 1.0)(A)
     same(found, np.ones(3))
     same(fg.vmap(lambda x: x[0] if x.ndim else x)(A), A[:, 0])
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 2.0, np.int64(2)])
+def test_powers_of_bools(exponent: Any) -> None:
+    """NumPy squares an array, but no number, where the exponent is Python's 2. The dtype that this gives is the same here."""
+    x = np.array([[True, False], [True, True]])
+    for f in (lambda x: x**exponent, lambda x: x[0] ** exponent):
+        found = [fg.vmap(f)(x), fg.trace(f)(x[0])(x[0]), f(fg.tensor(x[0]))]
+        assert [np.asarray(y).dtype for y in found] == [f(x[0]).dtype] * 3

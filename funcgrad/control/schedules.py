@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from funcgrad.control.bodies import positive
 from funcgrad.control.stepping import backwards
 from funcgrad.core import Value, shape_of
 from funcgrad.ops.elementwise import logical_and
@@ -155,6 +156,10 @@ class Every(Schedule):
         return cts, _joined(work, parts, values, state, cts, ys, product)
 
 
+def _positive(_: Any, attribute: Any, value: Any) -> None:
+    positive("Binomial", attribute.name, value)
+
+
 @record
 @attrs.frozen
 class Binomial(Schedule):
@@ -163,8 +168,8 @@ class Binomial(Schedule):
     Source: Griewank and Walther, Algorithm 799 (revolve), 2000: the splits that need the fewest runs.
     """
 
-    snapshots: int = attrs.field(validator=attrs.validators.ge(1))
-    steps: int = attrs.field(default=1, validator=attrs.validators.ge(1))
+    snapshots: int = attrs.field(validator=_positive)
+    steps: int = attrs.field(default=1, validator=_positive)
 
     def forward(self, work: Reverse, values: list[Value]) -> tuple[list[Value], Any]:
         carry, ys = work.ahead(values, first_carry(work, values), 0, work.loop.length)

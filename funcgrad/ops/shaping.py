@@ -47,8 +47,6 @@ astype: Linear = linear("astype", _astype, lambda ct, x, *, dtype: cast(ct, x.dt
 
 
 def _reshape(x: Any, *, shape: Shape) -> Any:
-    if not shape:
-        return np.reshape(x, shape)[()]
     return x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from funcgrad.core import Value, bind
 from funcgrad.ops.kinds import Elementwise
-from funcgrad.program.parts import GUARD, Equation, Literal
+from funcgrad.program.parts import GUARD, Equation, Literal, Var
 from funcgrad.program.program import Program
 from funcgrad.program.vocabulary import bound
 
@@ -40,11 +40,11 @@ def evaluate(
 
 def _arguments(e: Equation, env: dict[int, Value]) -> list[Any]:
     """A literal beside variables of its own dtype is a Python number again: rules take the short way for it."""
-    plain = type(e.primitive) is Elementwise and any(not isinstance(x, Literal) for x in e.inputs)
+    dtypes = {x.dtype for x in e.inputs if isinstance(x, Var)} if type(e.primitive) is Elementwise else set()
     args: list[Any] = []
     for x in e.inputs:
         if isinstance(x, Literal):
-            args.append(x.value.item() if plain else x.value)
+            args.append(x.value.item() if x.dtype in dtypes else x.value)
         else:
             args.append(env[x.number])
     return args

@@ -19,7 +19,7 @@ OF_ONE_DTYPE = frozenset("concatenate stack put update dot add_at max_at min_at 
 
 KEEPS_DTYPE = frozenset(
     "sum mean prod max min nanmax nanmin logsumexp cumsum cumprod cummax cummin reshape transpose broadcast_to slice pad take scatter_add "
-    "reverse roll split unstack diagonal embed_diagonal gather gather_add norm softmax log_softmax log_total fill".split()
+    "reverse roll split unstack diagonal embed_diagonal gather gather_add softmax log_softmax log_total fill".split()
 )
 """Whose result has the dtype of what is moved or reduced."""
 

@@ -30,6 +30,7 @@ def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int
     for head, steps_inside in _turns(reverse, unroll):
         to.add(head)
         to.indent += 1
+        before = len(to.lines)
         for k in range(steps_inside):
             if k:
                 to.add("t -= 1" if reverse else "t += 1")
@@ -39,6 +40,8 @@ def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int
             for j, y in enumerate(ys):
                 to.add(f"ys{j}[t] = {to.atom(y, True)}")
             carried(to, given[consts : consts + carry], body.outputs[:carry])
+        if len(to.lines) == before:
+            to.add("pass")
         to.indent -= 1
     results = [*given[consts : consts + carry], *[f"ys{k}" for k in range(len(ys))]]
     to.add(f"return ({''.join(f'{r}, ' for r in results)})")

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.core import Primitive, Value
+import numpy as np
+
+from funcgrad.core import Primitive, Value, dtype_of
 from funcgrad.ops.canonical import fshare, share
+from funcgrad.ops.shaping import astype
 from funcgrad.program import indices, products, shapes
-from funcgrad.program.promotion import typed
+from funcgrad.program.promotion import fits, typed
+from funcgrad.program.reading import values_of
 
 __all__ = ["LOWER", "typed"]
 
@@ -26,6 +30,26 @@ def _edges(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> An
     return indices.guarded(prim, args, params) if type(params["bins"]) is str else NotImplemented
 
 
+def _spectrum(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    """Of real matrices it is real where all its values are."""
+    return NotImplemented if dtype_of(args[0]).kind == "c" else indices.guarded(prim, args, params)
+
+
+def _compared(prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
+    """A Python int, which NumPy compares with integers of any width, has a width here."""
+    values = values_of(args)
+    for k, (v, other) in enumerate(zip(values, reversed(values), strict=True)):
+        if (
+            type(v) is int
+            and dtype_of(other).kind in "iu"
+            and type(other) is not int
+            and (args[k] is not v or not fits(v, dtype_of(other)))
+        ):
+            wide = astype(args[k], dtype=dtype_of(v)) if args[k] is not v else np.asarray(v)[()]
+            return prim(*[wide if j == k else x for j, x in enumerate(args)])
+    return NotImplemented
+
+
 LOWER: dict[str, Callable[..., Any]] = {
     # nothing moves
     "reshape": shapes.reshaped,
@@ -34,6 +58,7 @@ LOWER: dict[str, Callable[..., Any]] = {
     "astype": shapes.astype,
     "sum": shapes.sum,
     "concatenate": shapes.concatenate_all,
+    **dict.fromkeys("equal not_equal less less_equal greater greater_equal".split(), _compared),
     # parts and wholes
     "sum_to": shapes.sum_to,
     "window": shapes.window,
@@ -68,6 +93,9 @@ LOWER: dict[str, Callable[..., Any]] = {
     "alone": indices.guarded,
     "counted": indices.guarded,
     "roots": indices.guarded,
+    "eig": _spectrum,
+    "eigvals": _spectrum,
+    "residuals": indices.guarded,
     "edges_of": _edges,
     "wins": _by(share),
     "fwins": _by(fshare),

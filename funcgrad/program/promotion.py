@@ -24,7 +24,7 @@ OF_THE_LAST = frozenset("share fshare quotient".split())
 def typed(prim: Primitive, values: Sequence[Value], out: Any) -> Sequence[DType | None]:
     """The dtype that each operand is to have; None where it keeps its own."""
     if isinstance(prim.impl, np.ufunc):
-        return loop(prim.impl, tuple([type(v) if type(v) in (int, float, complex) else dtype_of(v) for v in values]), dtype_of(out))
+        return loop(prim.impl, tuple([type(v) if type(v) in PYTHON_NUMBERS else dtype_of(v) for v in values]), dtype_of(out))
     whole = dtype_of(out[0] if type(out) is tuple and out else out)
     if type(prim) is Elementwise and prim.keeps_dtype:
         return [_truth(prim) if rule is None else whole for rule, v in zip(prim.rules, values, strict=True)]
@@ -35,7 +35,8 @@ def typed(prim: Primitive, values: Sequence[Value], out: Any) -> Sequence[DType 
     if prim.name in OF_THE_LAST:
         return [dtype_of(values[-1])] * len(values)
     if _promotes(prim, values, whole):
-        return [whole if k < _count(prim) else _weak(v, values) for k, v in enumerate(values)]
+        inexact = np.finfo(whole).dtype if whole.kind == "c" else whole  # whole numbers are real, also where the result is complex
+        return [inexact if k < _count(prim) else _weak(v, values) for k, v in enumerate(values)]
     return [_weak(v, values) for v in values]
 
 
@@ -62,15 +63,20 @@ def _weak(v: Value, values: Sequence[Value]) -> DType | None:
 
 
 def loop(ufunc: np.ufunc, operands: tuple[Any, ...], out: DType) -> tuple[DType, ...]:
-    """The dtypes of the operands in the loop that NumPy chooses. Python's own `int ** -int` and `int / int` are of floats."""
-    if PYTHON_NUMBERS.issuperset(operands):
-        operands = tuple(map(np.dtype, operands))
-    found = _loop(ufunc, operands)
-    if out.kind == "f" and ufunc is np.power and all(d.kind == "i" for d in found):
-        return (out,) * len(found)
-    return found
+    """The dtypes of the operands in the loop that NumPy chooses; Python's own numbers are of what Python makes of them."""
+    if not PYTHON_NUMBERS.issuperset(operands):
+        return _loop(ufunc, operands)
+    if out.kind in "ifc" and (out.kind == "c" or complex not in operands):
+        return (out,) * len(operands)
+    return _loop(ufunc, tuple(map(np.dtype, operands)))
+
+
+def fits(number: int, dtype: DType) -> bool:
+    info = np.iinfo(dtype)
+    return bool(info.min <= number <= info.max)
 
 
 @functools.lru_cache(4096)
 def _loop(ufunc: np.ufunc, operands: tuple[Any, ...]) -> tuple[DType, ...]:
+    operands = tuple([np.dtype(bool) if t is bool else t for t in operands])
     return tuple(ufunc.resolve_dtypes((*operands, *(None,) * ufunc.nout))[: ufunc.nin])

@@ -6,6 +6,7 @@ Variables are their numbers: inputs first, then the outputs of each equation. `l
 from __future__ import annotations
 
 import base64
+import functools
 import json
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
@@ -29,6 +30,14 @@ PYTHON: dict[str, type] = {t.__name__: t for t in (bool, int, float, complex)}
 FACTORIES: dict[str, Any] = {"None": None} | {t.__name__: t for t in (bool, int, float, complex, str, bytes, tuple, list, dict, set)}
 """What a defaultdict may make."""
 DICTS = {dict: "dict", OrderedDict: "OrderedDict", defaultdict: "defaultdict"}
+
+
+@functools.cache
+def numpy_tuples() -> dict[str, type]:
+    """NumPy's own tuple classes, which have no public names."""
+    x, sets = np.eye(1), (np.unique_all, np.unique_counts, np.unique_inverse)
+    made = [f(x) for f in (np.linalg.qr, np.linalg.svd, np.linalg.eig, np.linalg.eigh, np.linalg.slogdet, *sets)]
+    return {type(y).__name__: type(y) for y in made}
 
 
 def to_bytes(program: Program) -> bytes:
@@ -91,10 +100,10 @@ class Writer:
         inner = list(map(self.tree, children))
         if cls is NoneType:
             return None
-        if cls is list or cls is tuple:
+        if cls is list or cls is tuple or numpy_tuples().get(cls.__name__) is cls:
             return {cls.__name__: inner}
         if cls not in DICTS:
-            self.refuse(f"{cls.__name__} is no container of Python's own")
+            self.refuse(f"{cls.__name__} is no container of Python's or NumPy's own")
         made: dict[str, Any] = {DICTS[cls]: [[self.value(k, "a key"), x] for k, x in zip(keys, inner, strict=True)]}
         if cls is defaultdict:
             name = next((name for name, f in FACTORIES.items() if f is static[0]), None)

@@ -21,9 +21,9 @@ from funcgrad.tensor import wrap
 
 T = TypeVar("T")
 
-_OPAQUE = {*sys.stdlib_module_names, "numpy", "scipy", "funcgrad"}
+OPAQUE = {*sys.stdlib_module_names, "numpy", "scipy", "funcgrad"}
 _OURS = {"funcgrad.transforms.arguments", "funcgrad.transforms.custom", "funcgrad.transforms.external"}
-_EMPTY = object()
+EMPTY = object()
 
 LARGEST = 10_000
 """Entries; a longer list or dict is data, and is not searched. After as many objects, nearest first, the search ends."""
@@ -70,11 +70,11 @@ def _parts(x: Any) -> Sequence[Any]:
         leaves, treedef = pytree.flatten(x)
     except errors.FuncgradError:
         return ()
-    return list(_state(x).values()) if treedef is pytree.LEAF else leaves
+    return list(state_of(x).values()) if treedef is pytree.LEAF else leaves
 
 
 def _of_function(f: Any) -> Sequence[Any]:
-    parts = [_content(cell) for cell in f.__closure__ or ()]
+    parts = [content_of(cell) for cell in f.__closure__ or ()]
     if f.__defaults__:
         parts += f.__defaults__
     if f.__kwdefaults__:
@@ -84,25 +84,25 @@ def _of_function(f: Any) -> Sequence[Any]:
 
 def _globals(f: Any) -> dict[str, Any]:
     """The global names that a function of the user's uses."""
-    names = _names_in(f.__code__)
+    names = names_in(f.__code__)
     space = f.__globals__
-    if not names or space.get("__name__", "").partition(".")[0] in _OPAQUE:
+    if not names or space.get("__name__", "").partition(".")[0] in OPAQUE:
         return {}
     return {name: space[name] for name in names if name in space}
 
 
 @functools.lru_cache(4096)
-def _names_in(code: types.CodeType) -> tuple[str, ...]:
+def names_in(code: types.CodeType) -> tuple[str, ...]:
     """The names in its code, and in that of functions defined inside."""
-    inner = [name for c in code.co_consts if isinstance(c, types.CodeType) for name in _names_in(c)]
+    inner = [name for c in code.co_consts if isinstance(c, types.CodeType) for name in names_in(c)]
     return tuple(dict.fromkeys([*code.co_names, *inner]))
 
 
-def _content(cell: Any) -> Any:
+def content_of(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        return _EMPTY
+        return EMPTY
 
 
 def _none(x: Any) -> Sequence[Any]:
@@ -122,22 +122,22 @@ _PARTS: dict[type, Callable[[Any], Sequence[Any]]] = {
 }
 
 
-def _state(x: Any) -> dict[str, Any]:
+def state_of(x: Any) -> dict[str, Any]:
     """The attributes of an object whose class is the user's, or one of those of ours that hold functions."""
     cls: Any = type(x)
-    if not _is_open(cls):
+    if not is_open(cls):
         return {}
-    slots = {name: getattr(x, name) for name in _slots(cls) if hasattr(x, name)}
+    slots = {name: getattr(x, name) for name in slots_of(cls) if hasattr(x, name)}
     return {**slots, **getattr(x, "__dict__", {})}
 
 
 @functools.lru_cache(4096)
-def _is_open(cls: Any) -> bool:
-    return cls.__module__ in _OURS or cls.__module__.partition(".")[0] not in _OPAQUE
+def is_open(cls: Any) -> bool:
+    return cls.__module__ in _OURS or cls.__module__.partition(".")[0] not in OPAQUE
 
 
 @functools.lru_cache(4096)
-def _slots(cls: Any) -> tuple[str, ...]:
+def slots_of(cls: Any) -> tuple[str, ...]:
     return tuple([name for base in cls.__mro__ for name in _names(base.__dict__.get("__slots__", ()))])
 
 
@@ -192,7 +192,7 @@ class _Copy:
         return self._object(x) if treedef is pytree.LEAF else treedef.unflatten(list(map(self.copy, leaves)))
 
     def _function(self, f: Any) -> Any:
-        cells = tuple([types.CellType() if self.is_new(_content(cell)) else cell for cell in f.__closure__ or ()])
+        cells = tuple([types.CellType() if self.is_new(content_of(cell)) else cell for cell in f.__closure__ or ()])
         used = {name: value for name, value in _globals(f).items() if self.is_new(value)}
         space = dict(f.__globals__) if used else f.__globals__
         out = types.FunctionType(f.__code__, space, f.__name__, None, cells)
@@ -214,7 +214,7 @@ class _Copy:
         out = object.__new__(type(x))
 
         def fill() -> None:
-            for name, value in _state(x).items():
+            for name, value in state_of(x).items():
                 object.__setattr__(out, name, self.copy(value))
 
         self.unfilled.append(fill)

@@ -20,6 +20,7 @@ from funcgrad.ops.kinds import BY_UFUNC, Constant
 from funcgrad.ops.shaping import broadcast_to, cast, dense
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.examples import example
+from funcgrad.program.parts import stays
 from funcgrad.program.program import GUARD, Atom, Equation, Program, Var, renumbered, variables
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.forward import Forward, ForwardTracer
@@ -28,6 +29,7 @@ from funcgrad.transforms.nodes import zero
 from funcgrad.transforms.record import Recorder, RecordTracer, recorded_by
 from funcgrad.transforms.walk import Product, walk
 
+DOUBLE = np.dtype(np.float64)
 LABEL = Label("a program", "derived", "", 0)
 Mask = tuple[bool, ...]
 Run = Callable[[Program, Sequence[Value]], list[Value]]
@@ -38,6 +40,7 @@ def moves(x: Atom) -> bool:
     return x.dtype.kind in "fc"
 
 
+@functools.lru_cache(512)
 def depends(program: Program, mask: Mask) -> Mask:
     """Which outputs have a derivative in one of the inputs of `mask`."""
     moved = {v.number for v, yes in zip(program.inputs, mask, strict=True) if yes}
@@ -77,15 +80,19 @@ def pushed(program: Program, mask: Mask, wanted: Mask) -> Derived:
         m.close()
         mine = [type(y) is ForwardTracer and y._main is m for y in made]
         outs = [y._value if my else y for y, my in zip(made, mine, strict=True)]
-        moved = [_full(y._tangent if my else zero(y), v) for y, my, v, yes in zip(made, mine, program.outputs, wanted, strict=True) if yes]
+        moved = [full(y._tangent if my else zero(y), v) for y, my, v, yes in zip(made, mine, program.outputs, wanted, strict=True) if yes]
         return outs, moved
 
     moving = [v for v, yes in zip(program.inputs, mask, strict=True) if yes]
     return derived(fun, [*program.inputs, *moving])
 
 
-def _full(x: Value, like: Any) -> Value:
+def full(x: Value, like: Any) -> Value:
     """A tangent or cotangent with all the elements and the dtype of what it belongs to."""
+    if type(x) is np.float64 and like.dtype is DOUBLE and not like.shape:
+        return x
+    if type(x) is np.ndarray and x.dtype is like.dtype and x.shape == like.shape:
+        return x
     return cast(dense(x, like.shape), like.dtype)
 
 
@@ -153,7 +160,7 @@ def paired(program: Program, mask: Mask, wanted: Mask, product: Product | None =
         seeds = [(y._node, ct) for y, ct in pairs if type(y) is LinTracer and y._main is m]
         found = walk(seeds, product) if seeds else {}
         leaves = [(t, v) for t, v, yes in zip(given, program.inputs, mask, strict=True) if yes]
-        return outs, [_full(zero(v) if (g := found.get(t._node[0])) is None else g, v) for t, v in leaves]
+        return outs, [full(zero(v) if (g := found.get(t._node[0])) is None else g, v) for t, v in leaves]
 
     made = derived(fun, [*program.inputs, *asked])
     joint = made.program
@@ -163,7 +170,7 @@ def paired(program: Program, mask: Mask, wanted: Mask, product: Product | None =
 
 
 def _cut(joint: Program, given: Sequence[Var], cts: Sequence[Var], outs: int, constants: tuple[Any, ...], still: Sequence[Var]) -> Pair:
-    """**Law:** what depends on a cotangent, and what serves that alone, belongs to the pull; guards stay in the forward half."""
+    """**Law:** what depends on a cotangent, and what serves that alone, belongs to the pull; other guards stay in the forward half."""
     late = {v.number for v in cts}
     needed = {v.number for v in variables(joint.outputs[:outs])}
     early: list[Equation] = []
@@ -171,7 +178,8 @@ def _cut(joint: Program, given: Sequence[Var], cts: Sequence[Var], outs: int, co
         if any(v.number in late for v in variables(e.inputs)):
             late.update(v.number for v in e.outputs)
     for e in reversed(joint.equations):
-        if not any(v.number in late for v in e.outputs) and (not e.outputs or any(v.number in needed for v in e.outputs)):
+        is_late = any(v.number in late for v in (*e.outputs, *variables(e.inputs)))
+        if not is_late and (stays(e) or any(v.number in needed for v in e.outputs)):
             needed.update(v.number for v in variables(e.inputs))
             early.append(e)
     early.reverse()

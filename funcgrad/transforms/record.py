@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.borrow import COPY_LIMIT, Borrows
 from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, dtype_of, ground, shape_of, tick
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops import reductions
@@ -86,17 +87,23 @@ class RecordTracer(Tracer):
 class Recorder(Interpreter):
     """Computes on ground values, and writes down."""
 
-    __slots__ = ("builder", "folds", "hidden", "line", "operands", "spoiled")
+    records = True
 
-    def __init__(self, label: Label, folds: bool = False) -> None:
+    __slots__ = ("borrows", "builder", "errors", "folds", "hidden", "line", "operands", "quiet", "spoiled", "stamps")
+
+    def __init__(self, label: Label, folds: bool = False, borrows: Borrows | None = None) -> None:
         self.order, self.label, self.new = tick(), label, RecordTracer
         self.closed = self.tensors = False
         self.builder = Builder()
         self.folds = folds  # whether arrays from outside are constants
         self.line: Line | None = None  # of the equation that a derived one comes from
-        self.spoiled = False  # whether an operation raised: the function may have caught it
+        self.spoiled = False  # whether an operation raised, which the function may have caught; or an array was written to
+        self.borrows = borrows  # keeps large arrays from being written to, if there is one
+        self.errors = np.geterr()
+        self.quiet = False  # whether the function asks NumPy for less or other words about errors than its caller
         self.operands: list[Any] = []
         self.hidden: dict[int, RecordTracer] = {}  # by id of the operand, which `operands` keeps alive
+        self.stamps: dict[int, bytes | None] = {}  # likewise: what the array held when it was met
 
     def trace(self, value: Value, var: Var) -> RecordTracer:
         t = self.new()
@@ -113,7 +120,9 @@ class Recorder(Interpreter):
             return x
         if not isinstance(x, Traced) and type(x) is not _ndarray:
             return x
-        if id(x) not in self.hidden:
+        if id(x) in self.hidden:
+            self.spoiled = self.spoiled or self.was_written(x)
+        else:
             if isinstance(x, Traced) and x._main.closed:
                 x._main.new()  # raises
             if self.folds and type(x) is _ndarray and is_uniform(x):
@@ -122,7 +131,14 @@ class Recorder(Interpreter):
                 return self.write(IOTA, [], {"size": x.size})
             self.operands.append(x)
             self.hidden[id(x)] = self.input(in_one_lane(x))
+            self.stamps[id(x)] = None if self.folds else stamp(x)
+            if self.borrows is not None and type(x) is _ndarray and x.nbytes > COPY_LIMIT:
+                self.borrows.hold(x)
         return self.hidden[id(x)]
+
+    def was_written(self, x: Value) -> bool:
+        """Whether an array does not hold any more what it held when it was met. An equation cannot say that."""
+        return self.stamps[id(x)] is not None and stamp(x) != self.stamps[id(x)]
 
     def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
         if type(prim) is Structured:
@@ -138,11 +154,15 @@ class Recorder(Interpreter):
     def write(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
+        if not self.folds:
+            self.notice(np.geterr())
         try:
             out = computed(prim, values, params)
         except Exception:
             self.spoiled = True
             raise
+        if type(out) is tuple and not out:  # of an empty array
+            return out
         scalars.looks(prim, args, values)
         params = of_equation(prim, list(map(shape_of, values)), params)
         atoms = [self.atom(x, dtype) for x, dtype in zip(args, typed(prim, values, out), strict=True)]
@@ -161,7 +181,16 @@ class Recorder(Interpreter):
         own: Var = x._var
         if dtype is None or dtype == own.dtype:
             return own
+        if type(x._value) is int and dtype.kind in "iu":
+            low, high = np.iinfo(dtype).min, min(np.iinfo(dtype).max, np.iinfo(np.int64).max)
+            bool((x >= low) & (x <= high))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
+
+    def notice(self, now: dict[str, Any]) -> None:
+        """Where NumPy is to raise, the function looks at whether it does."""
+        if now != self.errors:
+            self.quiet = True
+            self.spoiled = self.spoiled or any(x in ("raise", "call", "log") and x != self.errors[kind] for kind, x in now.items())
 
     # ---- looks
 
@@ -182,6 +211,11 @@ class Recorder(Interpreter):
         same = (x == value) | ((x != x) & (value != value))
         bool(reductions.all(bare(same), axis=tuple(range(-value.ndim, 0))))
         return value
+
+
+def stamp(x: Value) -> bytes | None:
+    """What a small array holds."""
+    return x.tobytes() if type(x) is _ndarray and x.nbytes <= COPY_LIMIT else None
 
 
 def is_uniform(x: Any) -> bool:
@@ -264,7 +298,11 @@ class Recording:
     values: tuple[Any, ...]  # of the outputs, on the ground
     out_def: pytree.TreeDef
     spoiled: bool = False
-    """Whether an operation raised: the equations do not say so."""
+    """Whether an operation raised, or an array was written to: the equations do not say so."""
+    stamps: tuple[bytes | None, ...] = ()
+    """What the operands held."""
+    quiet: bool = False
+    """Whether warnings of NumPy's are to be silent."""
 
     @property
     def is_straight(self) -> bool:
@@ -274,9 +312,9 @@ class Recording:
         return not self.spoiled and all(type(e.inputs[0]) is Var and e.inputs[0].number in checks for e in guards)
 
 
-def record(label: Label, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
+def record(label: Label, fun: Callable[[list[Any]], Any], examples: Sequence[Value], borrows: Borrows | None = None) -> Recording:
     """What `fun` does, for ground values. It takes the list of its inputs, and gives a tree of numbers."""
-    return recorded_by(Recorder(label), fun, examples)
+    return recorded_by(Recorder(label, borrows=borrows), fun, examples)
 
 
 def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
@@ -287,6 +325,7 @@ def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence
         outs = list(map(m.atom, values))
     finally:
         m.close()
+    m.spoiled = m.spoiled or any(map(m.was_written, m.operands))
     given = [x._var for x in inputs]
     hidden = [m.hidden[id(x)]._var for x in m.operands]
     program = without_dead_code(Program((*given, *hidden), tuple(m.builder.equations), tuple(outs)))
@@ -296,7 +335,7 @@ def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence
 
 def _number(label: Label, x: Any, path: str) -> Value:
     if not kind_of(x):
-        raise errors.OutputError(str(label), f"the output{path} must be a number or an array of numbers", describe(x), "")
+        raise errors.OutputError(str(label), f"the output{path} must be a number or an array of numbers", describe(x), "Leave it out.")
     return x
 
 
@@ -306,7 +345,8 @@ def _without_idle(program: Program, given: int, m: Recorder, values: tuple[Any, 
     kept = [k for k, v in enumerate(program.inputs[given:]) if v.number in read]
     inputs = (*program.inputs[:given], *[program.inputs[given + k] for k in kept])
     operands = tuple([m.operands[k] for k in kept])
-    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled)
+    stamps = tuple([m.stamps[id(x)] for x in operands])
+    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled, stamps, m.quiet)
 
 
 # ---- two recordings

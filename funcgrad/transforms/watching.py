@@ -1,7 +1,8 @@
-"""What a function reads besides its arguments, so that a compiled one notices when a name is bound to something else.
+"""What a function reads besides its arguments, so that a compiled one notices when that is something else.
 
-Watched are closure cells, defaults, the numbers and arrays among the globals a function names, attributes of objects, and items of
-small lists and dicts, as far as they are reached from the function. An array that is written to needs no watching: it is an input.
+Watched are bindings: closure cells, defaults, the globals that a function names, attributes of objects, items of small lists and dicts,
+as far as they are reached from the function; and what is in small arrays, which code may read before it meets an argument.
+Nothing traced is kept alive.
 """
 
 from __future__ import annotations
@@ -9,97 +10,236 @@ from __future__ import annotations
 import functools
 import operator
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.core import Frozen, Traced
+from funcgrad.transforms.closures import EMPTY, OPAQUE, content_of, is_open, names_in, slots_of
 
-LARGEST = 64
+LARGEST = 256
 """Entries: longer containers are data, which nobody rebinds piece by piece."""
 
-_NUMBERS = (np.ndarray, np.generic, bool, int, float, complex, tuple)
-_MISSING = object()
+SMALL = 64
+"""Elements of an array whose content is compared at every call."""
+
+_ndarray = np.ndarray
+_DATA = (np.ndarray, np.generic, Frozen, bool, int, float, complex, str, list, tuple, dict)
 
 
 class Watch:
     """The bindings that a function has now. `holds()` says whether it still has them."""
 
-    __slots__ = ("cells", "dicts", "lists")
+    __slots__ = ("cells", "contents", "dicts", "ids", "large", "lists", "reads", "traced")
 
-    def __init__(self, fun: Any) -> None:
+    def __init__(self, *roots: Any) -> None:
         self.cells: list[tuple[Any, Any]] = []
-        self.dicts: list[tuple[dict[Any, Any], Any, Any]] = []
         self.lists: list[tuple[list[Any], tuple[Any, ...]]] = []
-        seen: set[int] = set()
-        rest = [fun]
+        self.reads: list[tuple[Callable[[], Any], Any]] = []
+        self.traced: list[tuple[Callable[[], Any], Any]] = []
+        self.contents: list[tuple[Any, bytes]] = []
+        self.large: list[Any] = []
+        self.ids: set[int] = set()
+        found: dict[int, tuple[Any, dict[Any, Any]]] = {}
+        rest, seen = list(roots), set()
         for x in rest:  # which grows
-            if id(x) not in seen and len(seen) < LARGEST * LARGEST:
+            if id(x) not in seen and len(seen) < 16 * LARGEST:
                 seen.add(id(x))
-                rest += self._parts(x)
+                rest += self._parts(x, found)
+        self.dicts = [
+            (holder, operator.itemgetter(*names), tuple(names.values()))
+            if len(names) > 1
+            else (holder, next(iter(names)), next(iter(names.values())))
+            for holder, names in found.values()
+        ]
+
+    # ---- asking
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.cells or self.dicts or self.lists or self.reads or self.traced or self.contents)
 
     def holds(self) -> bool:
-        for cell, was in self.cells:
-            if _content(cell) is not was:
-                return False
-        for holder, name, was in self.dicts:
-            if holder.get(name, _MISSING) is not was:
-                return False
+        return self.is_bound() and not any(x.tobytes() != was for x, was in self.contents)
+
+    def is_bound(self) -> bool:
+        """Whether names are bound to what they were."""
+        try:
+            for cell, was in self.cells:
+                if cell.cell_contents is not was:
+                    return False
+            for holder, pick, was in self.dicts:
+                if type(pick) is not operator.itemgetter:
+                    if holder[pick] is not was:
+                        return False
+                elif not all(map(operator.is_, pick(holder), was)):
+                    return False
+            for read, was in self.reads:
+                if read() is not was:
+                    return False
+            for read, ref in self.traced:
+                if read() is not ref():
+                    return False
+        except (KeyError, IndexError, AttributeError, ValueError):
+            return False
         return all(len(items) == len(were) and all(map(operator.is_, items, were)) for items, were in self.lists)
 
-    def _parts(self, x: Any) -> Iterator[Any]:
-        if isinstance(x, types.FunctionType):
-            yield from self._of_function(x)
-        elif isinstance(x, types.MethodType):
+    def changed(self) -> list[Any]:
+        """The arrays that were written to."""
+        return [x for x, was in self.contents if x.tobytes() != was]
+
+    def look_again(self, trusted: set[int]) -> None:
+        """What is in the arrays now is what was found; those that are trusted are not asked again."""
+        self.contents = [(x, x.tobytes()) for x, _ in self.contents if id(x) not in trusted]
+
+    def look_into_large(self) -> None:
+        """For a recording that holds something computed of what was reached."""
+        self.contents += [(x, x.tobytes()) for x in self.large]
+        self.large = []
+
+    def knows(self, x: Any) -> bool:
+        """Whether it is a value that was reached, or a view of one."""
+        while x is not None:
+            if id(x) in self.ids:
+                return True
+            x = x.base if isinstance(x, _ndarray) else None
+        return False
+
+    # ---- what is reached
+
+    def _entry(self, found: dict[int, tuple[Any, dict[Any, Any]]], holder: Any, name: Any, value: Any) -> None:
+        if isinstance(value, Traced):
+            self.traced.append((functools.partial(operator.getitem, holder, name), weakref.ref(value)))
+        else:
+            found.setdefault(id(holder), (holder, {}))[1][name] = value
+
+    def _parts(self, x: Any, found: dict[int, tuple[Any, dict[Any, Any]]]) -> Iterator[Any]:
+        kind = type(x)
+        if isinstance(x, (_ndarray, Frozen, np.generic)):
+            self._number(x)
+        elif kind is types.FunctionType:
+            yield from self._of_function(x, found)
+        elif kind is types.MethodType:
             yield x.__func__
             yield x.__self__
         elif isinstance(x, functools.partial):
             yield x.func
             yield from x.args
             yield from x.keywords.values()
-        elif type(x) is list:
-            if len(x) <= LARGEST:
-                self.lists.append((x, tuple(x)))
-                yield from x
-        elif type(x) is tuple:
+        elif kind is list:
+            yield from self._of_list(x)
+        elif kind is tuple:
             yield from x[:LARGEST]
-        elif type(x) is dict:
-            if len(x) <= LARGEST:
-                yield from self._of_dict(x)
-        elif hasattr(x, "__dict__") and not isinstance(x, (type, types.ModuleType)) and not _is_library(x):
-            yield from self._of_dict(x.__dict__)
+        elif kind is dict:
+            yield from self._of_dict(x, found)
+        elif isinstance(x, type):
+            if is_open(x):
+                yield from self._of_class(x, found)
+        elif not isinstance(x, types.ModuleType) and is_open(kind):
+            yield from self._of_object(x, found)
 
-    def _of_function(self, f: types.FunctionType) -> Iterator[Any]:
-        if _is_library(f):
+    def _number(self, x: Any) -> None:
+        self.ids.add(id(x))
+        if isinstance(x, Frozen) and not isinstance(x, Traced):
+            self.ids.add(id(x._array))
+        elif type(x) is _ndarray and 0 not in x.strides and x.flags.writeable and not x.dtype.hasobject:
+            if x.size <= SMALL:
+                self.contents.append((x, x.tobytes()))
+            else:
+                self.large.append(x)
+
+    def _of_function(self, f: Any, found: Any) -> Iterator[Any]:
+        space = f.__globals__
+        if str(space.get("__name__", "")).partition(".")[0] in OPAQUE:  # what it holds is never bound anew
+            yield f.__dict__.get("__wrapped__")
+            yield from (x for x in map(content_of, f.__closure__ or ()) if type(x) not in (list, dict))
             return
         for cell in f.__closure__ or ():
-            content = _content(cell)
-            self.cells.append((cell, content))
-            yield content
+            value = content_of(cell)
+            if isinstance(value, Traced):
+                self.traced.append((functools.partial(getattr, cell, "cell_contents"), weakref.ref(value)))
+            elif value is not EMPTY:
+                self.cells.append((cell, value))
+            yield value
         yield from f.__defaults__ or ()
         yield from (f.__kwdefaults__ or {}).values()
-        for name in f.__code__.co_names:
-            value = f.__globals__.get(name, _MISSING)
-            if isinstance(value, (*_NUMBERS, types.FunctionType)):
-                self.dicts.append((f.__globals__, name, value))
+        yield f.__dict__.get("__wrapped__")
+        yield from self._of_globals(space, names_in(f.__code__), found)
+
+    def _of_globals(self, space: dict[str, Any], names: tuple[str, ...], found: Any) -> Iterator[Any]:
+        """The globals of these names; of the user's modules, the values that are named as well."""
+        for name in names:
+            value = space.get(name, EMPTY)
+            if isinstance(value, types.ModuleType):
+                if value.__name__.partition(".")[0] not in OPAQUE:
+                    held = value.__dict__
+                    for k in names:
+                        if isinstance(held.get(k), (*_DATA, types.FunctionType)):
+                            self._entry(found, held, k, held[k])
+                            yield held[k]
+            elif value is not EMPTY and not _is_library(value):
+                self._entry(found, space, name, value)
                 yield value
 
-    def _of_dict(self, holder: dict[Any, Any]) -> Iterator[Any]:
-        for name, value in holder.items():
-            self.dicts.append((holder, name, value))
+    def _of_list(self, x: list[Any]) -> Iterator[Any]:
+        if len(x) > LARGEST:
+            return
+        if any(isinstance(e, Traced) for e in x):
+            self.reads.append((functools.partial(len, x), len(x)))
+            for k, e in enumerate(x):
+                read = functools.partial(operator.getitem, x, k)
+                if isinstance(e, Traced):
+                    self.traced.append((read, weakref.ref(e)))
+                else:
+                    self.reads.append((read, e))
+        else:
+            self.lists.append((x, tuple(x)))
+        yield from x
+
+    def _of_dict(self, holder: Any, found: Any) -> Iterator[Any]:
+        if len(holder) > LARGEST:
+            return
+        self.reads.append((functools.partial(len, holder), len(holder)))
+        for name, value in list(holder.items()):
+            self._entry(found, holder, name, value)
             yield value
 
+    def _of_object(self, x: Any, found: Any) -> Iterator[Any]:
+        if hasattr(x, "__dict__"):
+            yield from self._of_dict(x.__dict__, found)
+        for name in slots_of(type(x)):
+            value = getattr(x, name, EMPTY)
+            read = functools.partial(getattr, x, name)
+            if isinstance(value, Traced):
+                self.traced.append((read, weakref.ref(value)))
+            elif value is not EMPTY:
+                self.reads.append((read, value))
+            yield value
+        yield type(x)
 
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _MISSING
+    def _of_class(self, cls: Any, found: Any) -> Iterator[Any]:
+        """What its methods read, and its own data."""
+        for base in cls.__mro__:
+            if is_open(base):
+                space = vars(base)
+                for name, value in list(space.items()):
+                    if isinstance(value, _DATA) and not name.startswith("__"):
+                        self._entry(found, space, name, value)
+                        yield value
+                    elif isinstance(value, (staticmethod, classmethod)):
+                        yield value.__func__
+                    else:
+                        yield value.fget if isinstance(value, property) else value if type(value) is types.FunctionType else None
 
 
 def _is_library(x: Any) -> bool:
-    return str(getattr(x, "__module__", None) or "").partition(".")[0] in ("numpy", "scipy", "funcgrad", "builtins")
+    """A function or class of a library, which nobody binds anew."""
+    return isinstance(x, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)) and (
+        str(getattr(x, "__module__", None) or "builtins").partition(".")[0] in OPAQUE
+    )
 
 
 def unbound(fun: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:

@@ -223,12 +223,6 @@ def test_looks_under_vmap() -> None:
             fg.vmap(lambda x, order=order: np.ravel(x.T, order=order))(np.ones((2, 3, 4)))
 
 
-@pytest.mark.parametrize("name", ["jit", "scan", "while_loop", "cond"])
-def test_what_is_not_there_yet(name: str) -> None:
-    """Not there, rather than there and wrong. (If this fails, the README's limits have become fewer: change them.)"""
-    assert not hasattr(fg, name)
-
-
 def test_scipy_functions() -> None:
     """SciPy's functions raise: ufuncs by our error, the others by one of their own."""
     special = pytest.importorskip("scipy.special")

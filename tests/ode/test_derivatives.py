@@ -132,20 +132,30 @@ def test_closed_over_values_are_differentiated(how: str, way: str) -> None:
 
 
 class Hidden:
-    """No pytree."""
+    """An attribute of its own."""
 
     k: Any = None
 
 
-def test_what_the_adjoint_cannot_see() -> None:
-    """A traced value in an attribute of an object that is no pytree raises, and names the function."""
+def test_an_attribute_of_an_object_is_seen() -> None:
+    """Also where the object is no pytree."""
     hidden = Hidden()
-
-    def field(y: Any, t: Any, p: Any) -> Any:
-        return -p * hidden.k * y
 
     def loss(k: Any) -> Any:
         hidden.k = k
+        return odeint(lambda y, t: -hidden.k * y, 1.0, [0.0, 1.0], derivative="adjoint")[-1]
+
+    np.testing.assert_allclose(fg.grad(loss)(1.0), -np.exp(-1.0), rtol=1e-6)
+
+
+def test_what_the_adjoint_cannot_see() -> None:
+    """A traced value in a class raises, and names the function."""
+
+    def field(y: Any, t: Any, p: Any) -> Any:
+        return -p * Hidden.k * y
+
+    def loss(k: Any) -> Any:
+        Hidden.k = k
         return odeint(field, 1.0, [0.0, 1.0], k, derivative="adjoint")[-1]
 
     with pytest.raises(

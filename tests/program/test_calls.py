@@ -166,3 +166,36 @@ def test_what_stands_within_another_is_not_called() -> None:
     program = fg.trace(lambda x: fg.scan(lambda c, r: (c + r, c), 0.0, x))(X)
     with pytest.raises(errors.ArgumentTypeError, match="stands within another"):
         program.equations[0]["body"](0.0, 1.0)
+
+
+def test_guards_of_nan_and_zeros() -> None:
+    """A nan answers as a nan did, and -0.0 does not answer as 0.0 did; in generated code and out of it."""
+
+    def f(x: Any, flag: Any) -> Any:
+        return (flag + 1.0, float(x))[0]
+
+    for value in (np.nan, 0.0, -0.0):
+        program = fg.trace(f)(value, 2.0)
+        assert program(value, 3.0) == 4.0
+        assert fg.grad(lambda y, p=program, v=value: p(v, y))(3.0) == 1.0
+    for call in (lambda y: fg.trace(f)(0.0, 2.0)(-0.0, y), fg.grad(lambda y: fg.trace(f)(0.0, 2.0)(-0.0, y))):
+        with pytest.raises(errors.GuardError, match=r"float\(\) of a traced value in f .* is -0\.0, but was 0\.0"):
+            call(3.0)
+
+
+def test_the_guard_that_missed_is_named() -> None:
+    """Of several guards, the error is about the one that missed, also where it stands in a loop."""
+
+    def f(x: Any) -> Any:
+        if x > 0:
+            x = x * 2
+        if x > 100:
+            return x
+        return x + 1
+
+    program = fg.trace(f)(1.0)
+    with pytest.raises(errors.GuardError) as caught:
+        program(60.0)
+    first = f.__code__.co_firstlineno
+    assert caught.value.place == ("f", f"test_calls.py:{first + 3}")
+    assert (caught.value.recorded, caught.value.now) == (False, True)

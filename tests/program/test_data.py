@@ -81,6 +81,13 @@ def test_captured_arrays_are_saved_and_frozen() -> None:
     assert fg.grad(lambda x: np.sum(again(x)))(X).tolist() == W.sum(0).tolist()
 
 
+def test_empty_captured_arrays() -> None:
+    """Arrays without elements, and without axes, come back as well."""
+    empty, point = np.zeros((0, 3), np.int32), np.array(2.0)
+    again = load(fg.trace(lambda x: (x * point, empty, np.sum(empty, axis=1)))(X).to_bytes())
+    assert bits(again(X)) == bits((X * 2.0, empty, np.sum(empty, axis=1)))
+
+
 def test_a_pickle_names_one_function() -> None:
     """What a pickle of a program may call is `funcgrad.program.load`, on bytes, and nothing else."""
     data = pickle.dumps(fg.trace(FUNCTIONS["while and cond"][0])(X))
@@ -119,7 +126,7 @@ def _custom(x: Any) -> Any:
 NO_DATA: dict[str, tuple[Callable[[], Program], str]] = {
     "custom rule": (lambda: fg.trace(_custom)(2.0), r"square \(test_data\.py:\d+ in _custom\) was made at run time"),
     "external": (lambda: fg.trace(fg.external(float, derivative="central"))(2.0), "was made at run time"),
-    "class": (lambda: fg.trace(lambda p: p.x)(Point(1.0)), "Point is no container of Python's own"),
+    "class": (lambda: fg.trace(lambda p: p.x)(Point(1.0)), "Point is no container of Python's or NumPy's own"),
     "function": (lambda: fg.trace(lambda x, f: f(x))(1.0, np.sin), "f is <ufunc 'sin'>"),
     "output": (lambda: fg.trace(lambda x: {"a": [x, print]})(1.0), r"the output\['a'\]\[1\] is <built-in function print>"),
     "factory": (lambda: fg.trace(lambda d: d["a"])(defaultdict(Point, a=1.0)), "a defaultdict makes"),
@@ -208,6 +215,10 @@ STRANGERS: dict[str, tuple[Callable[[], Any], str]] = {
     "no call": (lambda: changed("program", "signature", "in", to={"list": ["*", "*"]})(), "no call"),
     "class of leaves": (lambda: changed("program", "signature", "outs", to=["object"])(), "a part is missing"),
     "class of trees": (lambda: changed("program", "signature", "out", to={"os.system": ["*"]})(), "another form"),
+    "tuple class of another length": (
+        lambda: changed("program", "signature", "out", to={"SVDResult": ["*"]})(),
+        "another form",
+    ),
     "factory": (lambda: changed("program", "signature", "out", to={"defaultdict": [["a", "*"]], "makes": "eval"})(), "a part is missing"),
     "key twice": (lambda: changed("program", "signature", "out", to={"dict": [["a", "*"], ["a", "*"]]})(), "a key twice"),
     "key that changes": (lambda: changed("program", "signature", "out", to={"dict": [[{"list": []}, "*"]]})(), "another form"),
@@ -236,3 +247,36 @@ def test_text_of_strangers_stays_text() -> None:
     assert len(program.text(lines=True).splitlines()) == len(load(json.dumps(base()).encode()).text().splitlines())
     assert "<script>" not in program._repr_html_() + program.mermaid()
     np.testing.assert_array_equal(program(X, "a"), W @ X)
+
+
+def places(x: Any) -> list[tuple[Any, Any]]:
+    """Every container in JSON with each of its keys."""
+    keys = list(x) if type(x) is dict else range(len(x)) if type(x) is list else []
+    return [(x, k) for k in keys] + [place for k in keys for place in places(x[k])]
+
+
+def holding(inner: Any) -> Any:
+    keys = st.sampled_from(["tuple", "list", "dict", "number", "dtype", "op"])
+    return inner | st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=2)
+
+
+ATOMS = st.none() | st.booleans() | st.sampled_from([-1, 0, 2, 99, 10**30, 1.5, "", "a", "float64", "dot", "*", "bool", EVIL, "AAAA"])
+JSON = holding(holding(ATOMS))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+@given(st.data())
+def test_any_change_is_refused_or_harmless(data: Any) -> None:
+    """Whatever stands anywhere in the bytes: loading gives a program that keeps the rules, or the one error."""
+    changed = base()
+    found = places(changed)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at, key = found[data.draw(st.integers(0, len(found) - 1))]
+        at[key] = data.draw(JSON)
+    try:
+        program = load(json.dumps(changed).encode())
+    except errors.InvalidDataError:
+        return
+    assert load(program.to_bytes()) == program
+    assert str(program)
+    assert program.mermaid()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
@@ -15,6 +15,7 @@ from funcgrad import pytree
 from funcgrad.core import Label
 from funcgrad.ops import elementwise, indexing
 from funcgrad.ops.indexing import Slot
+from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.program.check import check
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.program import Program
@@ -76,6 +77,48 @@ CUBE = np.arange(24.0).reshape(2, 3, 4)
 def test_promotions_are_equations(f: Any, xs: Any, wanted: str) -> None:
     """Where an operand has another dtype than that of the computation, one `astype`; Python's numbers are typed literals."""
     assert names(f, *xs) == wanted
+
+
+DTYPES = "? b B h H i I l L e f d F D".split()
+NUMBERS = (3, 300, -2, 0.5, True, 1 + 2j)
+
+
+def has_a_loop(ufunc: np.ufunc, *xs: Any) -> bool:
+    """Whether NumPy computes it, in numbers of its own."""
+    try:
+        return all(np.asarray(y).dtype != object for y in pytree.leaves(ufunc(*xs)))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("ufunc", [f for f in BY_UFUNC if f.signature is None], ids=lambda f: f.__name__)
+def test_operands_of_any_dtype(ufunc: np.ufunc) -> None:
+    """Arrays, NumPy's scalars and Python's numbers, as operands and as constants: a few of 50,000 combinations, always the same."""
+    rng = np.random.default_rng(len(ufunc.types))
+    for _ in range(12):
+        x = np.array([1, 0, 2]).astype(rng.choice(DTYPES))
+        y = np.array([1, 1, 2]).astype(rng.choice(DTYPES))
+        y = (y, y[2], NUMBERS[rng.integers(len(NUMBERS))])[rng.integers(3)]
+        if ufunc.nin == 1 and has_a_loop(ufunc, x):
+            recorded(ufunc, x)
+        elif ufunc.nin == 2 and has_a_loop(ufunc, x, y):
+            recorded(ufunc, x, y)
+            recorded(lambda x, y=y: ufunc(x, y), x)
+        elif ufunc.nin == 2 and has_a_loop(ufunc, y, x):
+            recorded(lambda x, y=y: ufunc(y, x), x)
+
+
+@pytest.mark.parametrize("other", [300, -2, 1])
+def test_pythons_ints_among_integers(other: int) -> None:
+    """Comparisons are exact at any width; where NumPy would refuse to compute, a guard does."""
+    x = np.array([1, 2], np.uint8)
+    recorded(lambda x: (x < other, other == x), x)
+    recorded(lambda x, y: (x < y, y == x), x, other)
+    if other == 1:
+        r = recorded(lambda x, y: x + y, x, other)
+        with pytest.raises(AssertionError):
+            plain.run(r.program, [x, 300])
 
 
 def test_shares_in_an_extremum_are_of_one_dtype() -> None:
@@ -216,6 +259,7 @@ def index(draw: Any) -> tuple[Any, ...]:
     return (*parts, True) if masks == "true" else tuple(parts)
 
 
+@settings(deadline=None)
 @given(index())
 def test_any_index(i: tuple[Any, ...]) -> None:
     """Reading, its transpose, and all that writes, bit for bit."""

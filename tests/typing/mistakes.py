@@ -68,3 +68,9 @@ def wrong_tangents() -> None:
     fg.vjp(two, X)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     fg.vjp(two, X, X)[1]("one")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     fg.hvp(nothing, (X,), (X,))  # type: ignore[type-var]  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def wrong_recordings() -> None:
+    """A recording takes the arguments of the function."""
+    fg.trace(two)(X)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    fg.trace(two)(X, "x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -107,3 +107,12 @@ def test_trees() -> None:
     stepped: dict[str, Array] = fg.tree.map(lambda p, g: p - 0.1 * g, params, params)
     assert_type(fg.tree.leaves(stepped), list[Any])
     assert_type(fg.tree.all({"x": True}), bool)
+
+
+def test_trace() -> None:
+    """A recording takes what the function takes, and gives a program."""
+    program = fg.trace(outer)(X, y=2.0)
+    assert_type(program, fg.Program)
+    assert_type(program(X, y=3.0), Any)
+    assert_type(program.to_bytes(), bytes)
+    assert_type(fg.program.load(program.to_bytes()), fg.Program)

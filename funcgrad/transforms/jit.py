@@ -70,6 +70,7 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
     The result has `lower(*args)`, the `Program`; `source(*args)`, the same as a module in plain
     NumPy; `stats(*args)`; `clear()`.
 
+    >>> import numpy as np
     >>> f = jit(lambda x: np.sin(x) ** 2)
     >>> [float(f(0.5).round(6)) for _ in range(3)]
     [0.229849, 0.229849, 0.229849]

@@ -53,6 +53,7 @@ class Signature:
 class Fixed:
     """A static argument."""
 
+    __pytree__ = False
     value: Any
 
     def __eq__(self, other: object) -> bool:

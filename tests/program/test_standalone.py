@@ -172,7 +172,6 @@ def test_of_jit() -> None:
     """`fg.jit(f).source` is the text for these arguments; static ones are part of it."""
     f = fg.jit(lambda x, n: np.sum(x**n), static_argnums=1)
     text = f.source(X, 3)
-    assert "np.power(x, 3.0)" in text
     assert executed(text)(X, 3) == f(X, 3)
     assert executed(fg.jit(loss).source({"w": X, "b": 1.0}, np.ones((2, 3)))).__name__ == "loss"
 

@@ -15,6 +15,7 @@ and none comes behind what it protects: equations stay in their order.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import attrs
 
@@ -24,7 +25,7 @@ from funcgrad.program.passes.repeats import without_repeats
 from funcgrad.program.passes.sweep import swept, together
 from funcgrad.program.program import Program
 
-__all__ = ["simplified"]
+__all__ = ["simplified", "simplified_here"]
 
 ROUNDS = 8
 
@@ -38,12 +39,21 @@ def simplified(program: Program) -> Program:
     return attrs.evolve(made, captures=program.captures, signature=program.signature) if made is not program.closed else program
 
 
+def simplified_here(program: Program) -> Program:
+    """The same, closed, with the user's lines of this very program. (What is cached may be of an equal one, from elsewhere.)"""
+    return _rounds(program.closed, simplified_here)
+
+
 @functools.lru_cache(1024)
 def _simplified(program: Program) -> Program:
+    return _rounds(program, _simplified)
+
+
+def _rounds(program: Program, inner: Callable[[Program], Program]) -> Program:
     program = without_repeats(program)
     for _ in range(ROUNDS):
         before = program
-        program = without_repeats(with_inner(swept(program, RULES), _simplified))
+        program = without_repeats(with_inner(swept(program, RULES), inner))
         if program == before:
             return before
     return program

@@ -5,19 +5,22 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
+import types
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad import errors, pytree
 from funcgrad.core import Label, Traced
-from funcgrad.program.parts import GUARD
+from funcgrad.program.parts import GUARD, Static
 from funcgrad.program.program import Program
 from funcgrad.program.stats import Stats, stats
-from funcgrad.transforms.arguments import dress
+from funcgrad.pytree.compare import is_small
+from funcgrad.transforms.arguments import describe, dress
 from funcgrad.transforms.batch import Batch
+from funcgrad.transforms.closures import closed_over
 from funcgrad.transforms.keys import PATHS, REBOUND, SIGNATURES, Signature, key_of_call, opened, static, statics
-from funcgrad.transforms.record import Recorder
+from funcgrad.transforms.record import Recorder, Recording
 from funcgrad.transforms.staging import Path, key_of, quick
 from funcgrad.transforms.trace import recorded
 from funcgrad.transforms.watching import Watch, unbound
@@ -154,14 +157,12 @@ class Jitted:
     def recorded(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """One more recording, and the result of the call by it. What raises runs as it is, so that the error is the function's own."""
         watch = Watch(self.inner, *statics(leaves))
-        try:
-            program, recording = recorded(self.label, self.body, args, kwargs)
-        except Exception as error:
-            why = _reason(error)
-            del error
+        made = self.tried(args, kwargs)
+        if isinstance(made, str):
             result = self.body(*args, **kwargs)
-            self.give_up(signature, why)
+            self.give_up(signature, made)
             return result
+        program, recording = made
         mains = [*_mains(leaves), *_mains(program.captures)]
         if mains and (recording.spoiled or any(isinstance(m, Recorder) for m in mains)):
             return self.body(*args, **kwargs)
@@ -172,6 +173,20 @@ class Jitted:
             return path.results(recording.values, leaves, path.values(leaves))
         made = path.run(leaves, by_equations=True)
         return self.body(*args, **kwargs) if made is NotImplemented else made
+
+    def tried(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Recording] | str:
+        """A recording, or why there can be none."""
+        try:
+            program, recording = recorded(self.label, self.body, args, kwargs)
+        except Exception as error:
+            return _reason(error)
+        assert program.signature is not None
+        for y in program.signature.outs:
+            if type(y) is Static and not _is_plain(y.value):
+                if hasattr(y.value, "__await__"):
+                    y.value.close()  # which nobody will await
+                return f"it returns {describe(y.value)}. Return numbers"
+        return program, recording
 
     def keep(self, signature: Signature, path: Path, program: Program, watch: Watch) -> None:
         """A path is compiled when it has been recorded twice alike, and the function read the same both times."""
@@ -260,6 +275,12 @@ def _mains(values: Sequence[Any]) -> list[Any]:
             found.append(x._main)
             x = x._value
     return found
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether a result that is no number cannot hold a traced value."""
+    lazy = hasattr(x, "__next__") or hasattr(x, "__await__")
+    return (is_small(x) and type(x) is not types.FunctionType) or not (lazy or closed_over(x))
 
 
 def _where(a: Program, b: Program) -> str:

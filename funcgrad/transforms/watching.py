@@ -20,7 +20,7 @@ from funcgrad import errors, pytree
 from funcgrad.core import Frozen, Traced
 from funcgrad.transforms.closures import EMPTY, OPAQUE, content_of, is_open, names_in, slots_of
 
-LARGEST = 256
+LARGEST = 1000
 """Entries: longer containers are data, which nobody rebinds piece by piece."""
 
 SMALL = 64
@@ -33,20 +33,21 @@ _DATA = (np.ndarray, np.generic, Frozen, bool, int, float, complex, str, list, t
 class Watch:
     """The bindings that a function has now. `holds()` says whether it still has them."""
 
-    __slots__ = ("cells", "contents", "dicts", "ids", "large", "lists", "reads", "traced")
+    __slots__ = ("cells", "contents", "dicts", "ids", "large", "lists", "reads", "sizes", "traced")
 
     def __init__(self, *roots: Any) -> None:
         self.cells: list[tuple[Any, Any]] = []
         self.lists: list[tuple[list[Any], tuple[Any, ...]]] = []
         self.reads: list[tuple[Callable[[], Any], Any]] = []
+        self.sizes: list[tuple[Any, int]] = []
         self.traced: list[tuple[Callable[[], Any], Any]] = []
         self.contents: list[tuple[Any, bytes]] = []
         self.large: list[Any] = []
         self.ids: set[int] = set()
         found: dict[int, tuple[Any, dict[Any, Any]]] = {}
-        rest, seen = list(roots), set()
+        rest, seen = list(roots), set[int]()
         for x in rest:  # which grows
-            if id(x) not in seen and len(seen) < 16 * LARGEST:
+            if id(x) not in seen and len(seen) < 8 * LARGEST:
                 seen.add(id(x))
                 rest += self._parts(x, found)
         self.dicts = [
@@ -60,7 +61,7 @@ class Watch:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.cells or self.dicts or self.lists or self.reads or self.traced or self.contents)
+        return not (self.cells or self.dicts or self.lists or self.reads or self.sizes or self.traced or self.contents)
 
     def holds(self) -> bool:
         return self.is_bound() and not any(x.tobytes() != was for x, was in self.contents)
@@ -76,6 +77,9 @@ class Watch:
                     if holder[pick] is not was:
                         return False
                 elif not all(map(operator.is_, pick(holder), was)):
+                    return False
+            for holder, size in self.sizes:
+                if len(holder) != size:
                     return False
             for read, was in self.reads:
                 if read() is not was:
@@ -117,7 +121,7 @@ class Watch:
             found.setdefault(id(holder), (holder, {}))[1][name] = value
 
     def _parts(self, x: Any, found: dict[int, tuple[Any, dict[Any, Any]]]) -> Iterator[Any]:
-        kind = type(x)
+        kind: Any = type(x)
         if isinstance(x, (_ndarray, Frozen, np.generic)):
             self._number(x)
         elif kind is types.FunctionType:
@@ -138,7 +142,7 @@ class Watch:
         elif isinstance(x, type):
             if is_open(x):
                 yield from self._of_class(x, found)
-        elif not isinstance(x, types.ModuleType) and is_open(kind):
+        elif kind is types.SimpleNamespace or (not isinstance(x, types.ModuleType) and is_open(kind)):
             yield from self._of_object(x, found)
 
     def _number(self, x: Any) -> None:
@@ -164,8 +168,11 @@ class Watch:
             elif value is not EMPTY:
                 self.cells.append((cell, value))
             yield value
-        yield from f.__defaults__ or ()
-        yield from (f.__kwdefaults__ or {}).values()
+        if f.__defaults__:
+            self.reads.append((functools.partial(getattr, f, "__defaults__"), f.__defaults__))
+            yield f.__defaults__
+        if f.__kwdefaults__:
+            yield f.__kwdefaults__
         yield f.__dict__.get("__wrapped__")
         yield from self._of_globals(space, names_in(f.__code__), found)
 
@@ -188,7 +195,7 @@ class Watch:
         if len(x) > LARGEST:
             return
         if any(isinstance(e, Traced) for e in x):
-            self.reads.append((functools.partial(len, x), len(x)))
+            self.sizes.append((x, len(x)))
             for k, e in enumerate(x):
                 read = functools.partial(operator.getitem, x, k)
                 if isinstance(e, Traced):
@@ -202,7 +209,7 @@ class Watch:
     def _of_dict(self, holder: Any, found: Any) -> Iterator[Any]:
         if len(holder) > LARGEST:
             return
-        self.reads.append((functools.partial(len, holder), len(holder)))
+        self.sizes.append((holder, len(holder)))
         for name, value in list(holder.items()):
             self._entry(found, holder, name, value)
             yield value
@@ -210,7 +217,8 @@ class Watch:
     def _of_object(self, x: Any, found: Any) -> Iterator[Any]:
         if hasattr(x, "__dict__"):
             yield from self._of_dict(x.__dict__, found)
-        for name in slots_of(type(x)):
+        cls: Any = type(x)
+        for name in slots_of(cls):
             value = getattr(x, name, EMPTY)
             read = functools.partial(getattr, x, name)
             if isinstance(value, Traced):

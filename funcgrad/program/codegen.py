@@ -191,7 +191,7 @@ class Source:
         for (e, _, dropped), x in zip(s.parts, operands, strict=True):
             at = index_text(e, dropped)
             if len(dropped) < len(v.shape) and at not in views:
-                views[at] = view = f"{name}{len(views)}"
+                views[at] = view = f"{name}_{len(views)}"
                 self.add(f"{view} = {name}[{at}]")
             self.add(f"{views.get(at, f'{name}[{at}]')} += {x}")
         if views and _size(v) >= LARGE:

@@ -92,6 +92,8 @@ class Interpreter:
     tensors: bool  # whether an input is a Tensor, so that what comes of the inputs is one as well
     looks: ClassVar[bool] = False
     """Whether its values may be turned into plain numbers, because nothing is lost by it."""
+    records: ClassVar[bool] = False
+    """Whether a look is written down, so that one which only saves work had better not be made."""
 
     def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
         """Give `prim` its meaning on `args`, of which at least one is a tracer of this interpreter."""

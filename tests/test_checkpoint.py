@@ -16,9 +16,9 @@ from tests.laws.paths import PATHS
 
 X = np.array([0.3, -0.7, 1.1])
 RNG = np.random.default_rng(0)
-WIDE = 64
+WIDE = 48
 LAYERS = [RNG.normal(size=(WIDE, WIDE)) / np.sqrt(WIDE) for _ in range(36)]
-BATCH = RNG.normal(size=(500, WIDE))
+BATCH = RNG.normal(size=(240, WIDE))
 
 
 @pytest.fixture(params=PATHS, autouse=True)

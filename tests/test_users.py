@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
+import subprocess
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
@@ -313,3 +315,12 @@ def test_check_grads_near_a_stationary_point(x: float) -> None:
 def test_check_grads_near_the_end_of_a_domain() -> None:
     """Steps shrink until `f` is finite on both sides."""
     check_grads(lambda p: np.log(p["C"]) + np.sqrt(p["L"]) + p["R"], ({"C": 1e-6, "L": 1e-3, "R": 50.0},))
+
+
+def test_rooms_that_most_programs_need_not_load_later() -> None:
+    """Programs, control flow, `jit` and the solvers double the time to start, so they come when they are asked for."""
+    code = "import funcgrad, sys; print([m for m in sys.modules if m in ('funcgrad.program', 'funcgrad.control')])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "[]"
+    for name in fg.__all__:
+        assert getattr(fg, name) is not None

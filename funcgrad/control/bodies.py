@@ -5,6 +5,7 @@ A body that looks at values, raises, or does something else each time has no pro
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.borrow import Borrows
 from funcgrad.core import Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare
-from funcgrad.program.program import Program, renumbered
-from funcgrad.tensor import Tensor, of_fresh
+from funcgrad.program.program import Program, renumbered, variables
+from funcgrad.tensor import Tensor, of_fresh, user_frame
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import NUMBERS, describe, kind_of
-from funcgrad.transforms.record import Recording, in_one_lane, record
+from funcgrad.transforms.record import Recording, alike, in_one_lane, record, same
 
 Function = Callable[[list[Any]], Any]
 
@@ -36,10 +38,13 @@ def ground_of(values: Sequence[Value]) -> list[Value]:
     return list(map(in_one_lane, values))
 
 
-def attempt(label: Label, fun: Function, examples: Sequence[Value]) -> Recording | None:
-    """The recording of a body; None where it has no program. What it raises, it raises again when it runs step by step."""
+def attempt(label: Label, fun: Function, examples: Sequence[Value], borrows: Borrows) -> Recording | None:
+    """The recording of a body; None where it has no program. What it raises, it raises again when it runs step by step.
+
+    Large arrays that it uses cannot be written to until `borrows` are given back: a body that does so raises, and has no program.
+    """
     try:
-        recording = record(label, fun, examples)
+        recording = record(label, fun, examples, borrows)
     except (errors.CarryError, errors.BranchError, errors.TreeMismatchError, errors.OutputError):
         raise
     except Exception:
@@ -47,12 +52,28 @@ def attempt(label: Label, fun: Function, examples: Sequence[Value]) -> Recording
     return recording if recording.is_straight else None
 
 
+def repeats(a: Recording, b: Recording) -> bool:
+    """Whether the body did the same twice."""
+    return alike(a, b) and a.stamps == b.stamps
+
+
 def warn_of_change(label: Label, a: Recording, b: Recording) -> None:
-    """Say which line computes something else each time."""
+    """Say which line computes something else each time: its equation is another, or what it takes from outside."""
     pairs = zip(a.program.equations, b.program.equations, strict=False)
-    line = next((f" ({x.line})" for x, y in pairs if x != y), "")
+    met = zip(a.program.inputs[len(a.program.inputs) - len(a.operands) :], a.operands, b.operands, a.stamps, b.stamps, strict=False)
+    other = {v.number for v, x, y, s, t in met if s != t or not same(x, y)}
+    changed = [x for x, y in pairs if x != y or any(v.number in other for v in variables(x.inputs))]
+    line = next((f" ({x.line})" for x in changed), "")
     text = f"{label}: the function computes something else at each step{line}, so it runs step by step."
-    warnings.warn(f"{text} Pass what changes as `xs`, or in the carry.", stacklevel=4)
+    warnings.warn(f"{text} Pass what changes as `xs`, or in the carry.", stacklevel=_levels())
+
+
+def _levels() -> int:
+    """How many frames above the one that asks the user's is."""
+    user, frame, n = user_frame(), sys._getframe(1), 1
+    while frame is not user and frame.f_back is not None:
+        frame, n = frame.f_back, n + 1
+    return n
 
 
 def keep_type(label: Label, what: str, path: str, before: Value, after: Value) -> None:
@@ -79,6 +100,12 @@ def tensors_among(leaves: Sequence[Any]) -> bool:
     return any(isinstance(x, Tensor) and not isinstance(x, Traced) for x in leaves)
 
 
+def own(x: Any) -> Value:
+    """The value of a leaf, in memory of its own."""
+    x = bare(x)
+    return x.copy() if type(x) is np.ndarray else x
+
+
 def given_back(values: Sequence[Value], tensors: bool) -> list[Any]:
     """Results as users get them: frozen, and Tensors where Tensors came in."""
     out: list[Any] = []
@@ -99,7 +126,7 @@ def operands_first(recording: Recording) -> Program:
     return renumbered((*given.inputs[start:], *given.inputs[:start]), given.equations, given.outputs)
 
 
-def positive(label: Label, name: str, x: Any, what: str = "whole number") -> int:
+def positive(label: Label | str, name: str, x: Any, what: str = "whole number") -> int:
     if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or x < 1:
         raise errors.ArgumentError(str(label), f"{name} must be a positive {what}, got {x!r}.")
     return int(x)

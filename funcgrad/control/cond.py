@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.control.bodies import attempt, given_back, ground_of, spelled, tensors_among, values_of
+from funcgrad.borrow import Borrows
+from funcgrad.control.bodies import Function, attempt, given_back, ground_of, spelled, tensors_among, values_of
 from funcgrad.control.cond_call import CondCall
 from funcgrad.core import Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare
@@ -18,7 +19,7 @@ from funcgrad.program.codegen import Missed
 from funcgrad.program.program import Program, Var, renumbered
 from funcgrad.transforms.arguments import describe, label_of
 from funcgrad.transforms.batch import BatchTracer
-from funcgrad.transforms.record import Recording, RecordTracer
+from funcgrad.transforms.record import Recording, RecordTracer, stamp
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
@@ -91,13 +92,9 @@ def _is_open(x: Value) -> bool:
 def _chosen(label: Label, which: Value, branches: Sequence[Callable[..., Any]], operands: Sequence[Any], look: Callable[[], Any]) -> Any:
     leaves, treedef = pytree.flatten(tuple(operands))
     values = values_of(label, "operands", leaves, treedef)
-    examples = ground_of(values)
-    made = []
-    for branch in branches:
-        found = attempt(label, lambda inputs, branch=branch: branch(*treedef.unflatten(inputs)), examples)  # type: ignore[misc]
-        if found is None:
-            return branches[int(look())](*operands)
-        made.append(found)
+    made = _recorded(label, [lambda inputs, f=f: f(*treedef.unflatten(inputs)) for f in branches], ground_of(values))  # type: ignore[misc]
+    if made is None:
+        return branches[int(look())](*operands)
     _check(label, made)
     programs, hidden = _of_all(made, len(values))
     try:
@@ -105,6 +102,21 @@ def _chosen(label: Label, which: Value, branches: Sequence[Callable[..., Any]], 
     except Missed:
         return branches[int(look())](*operands)
     return made[0].out_def.unflatten(given_back(outs, tensors_among(leaves)))
+
+
+def _recorded(label: Label, branches: Sequence[Function], examples: Sequence[Value]) -> list[Recording] | None:
+    """The programs of all branches, if they have them."""
+    borrows = Borrows()
+    made = []
+    try:
+        for branch in branches:
+            found = attempt(label, branch, examples, borrows)
+            if found is None:
+                return None
+            made.append(found)
+    finally:
+        borrows.release()
+    return made if all(stamp(x) == s for r in made for x, s in zip(r.operands, r.stamps, strict=True)) else None
 
 
 def _check(label: Label, made: Sequence[Recording]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.control.bodies import given_back, positive, tensors_among, values_of
+from funcgrad.control.bodies import given_back, keep_type, own, positive, tensors_among, values_of
 from funcgrad.control.scan import scan
 from funcgrad.core import Label, Traced, Value, shape_of
 from funcgrad.numpy.bridge import bare
@@ -57,7 +57,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     Args:
         fn: takes two pytrees of arrays, with the axis, and combines them elementwise along it. It must be associative.
         elems: a pytree of arrays with a common length along `axis`.
-        reverse: combine from the end.
+        reverse: begin at the end: the results are those of the reversed elements, reversed.
         axis: the axis to go along.
 
     Source: Blelloch, *Prefix sums and their applications*, 1990.
@@ -75,13 +75,16 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     n = _common(label, values, treedef, axis)
 
     def combine(a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
-        out = fn(treedef.unflatten(b), treedef.unflatten(a)) if reverse else fn(treedef.unflatten(a), treedef.unflatten(b))
-        doors.check_tree(label, "the result", "elements", pytree.structure(out), treedef)
-        return [bare(x) for x in pytree.leaves(out)]
+        out = fn(treedef.unflatten(a), treedef.unflatten(b))
+        doors.check_tree(label, "result", "elements", pytree.structure(out), treedef)
+        made = [bare(x) for x in pytree.leaves(out)]
+        for x, y, path in zip(a, made, treedef.paths, strict=True):
+            keep_type(label, "the element", path, x, y)
+        return made
 
     if reverse:
         values = [_part(x, axis, slice(None, None, -1)) for x in values]
-    found = _prefixes(combine, values, axis, n) if n > 1 else values
+    found = _prefixes(combine, values, axis, n) if n > 1 else list(map(own, values))
     if reverse:
         found = [_part(x, axis, slice(None, None, -1)) for x in found]
     return treedef.unflatten(given_back(found, tensors_among(leaves)))

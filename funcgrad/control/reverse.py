@@ -19,7 +19,8 @@ from funcgrad.control.stepping import Back, backwards
 from funcgrad.core import Value, shape_of, spec_of, tick
 from funcgrad.ops.indexing import getitem
 from funcgrad.ops.shaping import concatenate
-from funcgrad.program.program import Program, without_dead_code
+from funcgrad.program.passes.dead import without_dead_code
+from funcgrad.program.program import Program
 from funcgrad.transforms.calls import apply
 from funcgrad.transforms.linearize import Linearize
 from funcgrad.transforms.nodes import ids_of, pull_part, zero

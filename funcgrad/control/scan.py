@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.borrow import Borrows
 from funcgrad.control.bodies import (
     attempt,
     given_back,
@@ -15,7 +17,9 @@ from funcgrad.control.bodies import (
     grown,
     keep_type,
     operands_first,
+    own,
     positive,
+    repeats,
     tensors_among,
     values_of,
     warn_of_change,
@@ -23,14 +27,13 @@ from funcgrad.control.bodies import (
 from funcgrad.control.scan_call import ScanCall
 from funcgrad.control.schedules import EVERYTHING, Every, Schedule
 from funcgrad.core import Label, Traced, Value, dtype_of, shape_of
-from funcgrad.numpy.bridge import bare
 from funcgrad.ops.indexing import getitem
 from funcgrad.ops.shaping import stack
 from funcgrad.program.codegen import Missed
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import describe, label_of
 from funcgrad.transforms.calls import apply
-from funcgrad.transforms.record import Recording, alike
+from funcgrad.transforms.record import Recording
 
 
 def scan(
@@ -110,7 +113,10 @@ class Loop:
                 raise errors.ArgumentError(str(self.label), f"xs{path} is a single number, and has no axis to go along.")
             sizes[path] = shape_of(x)[0]
         if given is not None:
-            given = int(given)
+            try:
+                given = operator.index(given)
+            except TypeError:
+                raise errors.ArgumentTypeError(str(self.label), f"length must be a whole number, got {describe(given)}.") from None
             if given < 0:
                 raise errors.ArgumentError(str(self.label), f"length must not be negative, got {given}.")
         n = given if given is not None else next(iter(sizes.values()), None)
@@ -132,7 +138,7 @@ class Loop:
         if not isinstance(out, tuple) or len(out) != 2:
             rule, instead = "the function must return a pair (carry, y)", "Return (carry, None) where there is nothing to stack."
             raise errors.OutputError(str(self.label), rule, describe(out), instead)
-        doors.check_tree(self.label, "the new carry", "the old one", pytree.structure(out[0]), self.carry_def)
+        doors.check_tree(self.label, "new carry", "old one", pytree.structure(out[0]), self.carry_def)
         return out
 
     def row(self, x: Value, t: int) -> Value:
@@ -147,9 +153,16 @@ class Loop:
 
     def recorded(self) -> Recording | None:
         """The body's program, if the first two steps agree. The first carry gets the dtypes that it has from then on."""
+        borrows = Borrows()
+        try:
+            return self._recorded(borrows)
+        finally:
+            borrows.release()
+
+    def _recorded(self, borrows: Borrows) -> Recording | None:
         columns = ground_of(self.columns)
         n = len(self.carry)
-        first = attempt(self.label, self.step, [*ground_of(self.carry), *self.rows(columns, 0)])
+        first = attempt(self.label, self.step, [*ground_of(self.carry), *self.rows(columns, 0)], borrows)
         if first is None:
             return None
         weak = [x for x in self.carry if type(x) in (int, float, complex, bool)]
@@ -158,14 +171,14 @@ class Loop:
             keep_type(self.label, "the carry", path, x, y)
         if self.length < 2 and not weak:
             return first
-        second = attempt(self.label, self.step, [*first.values[:n], *self.rows(columns, 1)])
-        if second is not None and weak and not alike(first, second):
-            first, second = second, attempt(self.label, self.step, [*second.values[:n], *self.rows(columns, 2)])
+        second = attempt(self.label, self.step, [*first.values[:n], *self.rows(columns, 1)], borrows)
+        if second is not None and weak and not repeats(first, second):
+            first, second = second, attempt(self.label, self.step, [*second.values[:n], *self.rows(columns, 2)], borrows)
         if second is None:
             return None
         for x, y, path in zip(self.carry, second.values, self.carry_def.paths, strict=False):
             keep_type(self.label, "the carry", path, x, y)
-        if not alike(first, second):
+        if not repeats(first, second):
             warn_of_change(self.label, first, second)
             return None
         return second
@@ -184,7 +197,7 @@ class Loop:
         rows, out_def = [], None
         for t in range(self.length or 1):
             leaves, out_def = pytree.flatten(self.step([*carry, *self.rows(self.columns, t)]))
-            values = list(map(bare, leaves))
+            values = list(map(own, leaves))
             if self.length:
                 carry = [grown(x, y) for x, y in zip(carry, values, strict=False)]
                 for x, y, path in zip(carry, values, self.carry_def.paths, strict=False):

@@ -57,7 +57,7 @@ class ScanCall(Call):
     def run(self, values: Sequence[Value]) -> Outputs:
         outs = list(scan_code(self.body, self.consts, self.carry, self.reverse, self.unroll)(self.length, *values))
         given = set(map(id, values))
-        outs = [y.copy() if id(y) in given and isinstance(y, np.ndarray) else y for y in outs]
+        outs = [y.copy("K") if id(y) in given and isinstance(y, np.ndarray) else y for y in outs]
         return outs, pytree.structure(outs)
 
     def settled(self, mask: Sequence[bool]) -> tuple[Mask, Mask]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from funcgrad.control.bodies import positive
 from funcgrad.control.stepping import backwards
 from funcgrad.core import Value, shape_of
 from funcgrad.ops.elementwise import logical_and
@@ -151,8 +152,12 @@ class Every(Schedule):
         for k in reversed(range(len(state))):
             lo = k * self.steps
             cts, rows = again(work, values, state[k], lo, min(lo + self.steps, n), cts, ys, product)
-            parts.append(rows)
+            parts += [rows] if rows else []
         return cts, _joined(work, parts, values, state, cts, ys, product)
+
+
+def _positive(_: Any, attribute: Any, value: Any) -> None:
+    positive("Binomial", attribute.name, value)
 
 
 @record
@@ -163,8 +168,8 @@ class Binomial(Schedule):
     Source: Griewank and Walther, Algorithm 799 (revolve), 2000: the splits that need the fewest runs.
     """
 
-    snapshots: int = attrs.field(validator=attrs.validators.ge(1))
-    steps: int = attrs.field(default=1, validator=attrs.validators.ge(1))
+    snapshots: int = attrs.field(validator=_positive)
+    steps: int = attrs.field(default=1, validator=_positive)
 
     def forward(self, work: Reverse, values: list[Value]) -> tuple[list[Value], Any]:
         carry, ys = work.ahead(values, first_carry(work, values), 0, work.loop.length)
@@ -190,7 +195,7 @@ class Binomial(Schedule):
             start = lo + self.steps * (blocks - 1)
             at = carry if start == lo else work.carry_ahead(values, carry, lo, start)
             cts, rows = again(work, values, at, start, hi, cts, ys, product)
-            parts.append(rows)
+            parts += [rows] if rows else []
             hi = start
             if start == lo:
                 kept.pop()

@@ -72,7 +72,7 @@ class WhileCall(Call):
         found = while_code(self.cond, self.body, self.cond_consts, self.body_consts)(*values)
         n = self.carry
         given = set(map(id, values))
-        outs = [y.copy() if id(y) in given and isinstance(y, np.ndarray) else y for y in found[:n]]
+        outs = [y.copy("K") if id(y) in given and isinstance(y, np.ndarray) else y for y in found[:n]]
         if self.counts:
             outs.append(np.int64(found[n]))
             outs += [_column(rows, v) for rows, v in zip(found[n + 1 :], self.body.outputs[n:], strict=True)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.borrow import Borrows
 from funcgrad.control.bodies import (
     attempt,
     given_back,
@@ -16,6 +17,8 @@ from funcgrad.control.bodies import (
     grown,
     keep_type,
     operands_first,
+    own,
+    repeats,
     tensors_among,
     values_of,
     warn_of_change,
@@ -29,7 +32,7 @@ from funcgrad.program.codegen import Missed
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import describe, label_of
 from funcgrad.transforms.calls import apply
-from funcgrad.transforms.record import Recording, alike
+from funcgrad.transforms.record import Recording
 
 
 def while_loop(
@@ -85,26 +88,33 @@ class Loop:
 
     def step(self, values: Sequence[Any]) -> Any:
         out = self.body_fun(self.treedef.unflatten(values))
-        doors.check_tree(self.label, "the new value", "the old one", pytree.structure(out), self.treedef)
+        doors.check_tree(self.label, "new value", "old one", pytree.structure(out), self.treedef)
         return out
 
     def recorded(self) -> tuple[Recording, Recording] | None:
         """The programs of the condition and the body. The first carry gets the dtypes that it has from then on."""
+        borrows = Borrows()
+        try:
+            return self._recorded(borrows)
+        finally:
+            borrows.release()
+
+    def _recorded(self, borrows: Borrows) -> tuple[Recording, Recording] | None:
         examples = ground_of(self.carry)
-        first = attempt(self.label, self.step, examples)
+        first = attempt(self.label, self.step, examples, borrows)
         if first is None:
             return None
         weak = any(type(x) in (int, float, complex, bool) for x in self.carry)
         self.carry = [grown(x, y) for x, y in zip(self.carry, first.values, strict=True)]
         self.check(self.carry, first.values)
-        second = attempt(self.label, self.step, first.values)
-        if second is not None and weak and not alike(first, second):
-            first, second = second, attempt(self.label, self.step, second.values)
-        asked = attempt(self.label, self.asked, first.values)
+        second = attempt(self.label, self.step, first.values, borrows)
+        if second is not None and weak and not repeats(first, second):
+            first, second = second, attempt(self.label, self.step, second.values, borrows)
+        asked = attempt(self.label, self.asked, first.values, borrows)
         if second is None or asked is None:
             return None
         self.check(self.carry, second.values)
-        if not alike(first, second):
+        if not repeats(first, second):
             warn_of_change(self.label, first, second)
             return None
         return asked, second
@@ -118,9 +128,9 @@ class Loop:
 
     def by_steps(self) -> Any:
         """The plain loop."""
-        carry = list(self.carry)
+        carry = list(map(own, self.carry))
         while self.asked(carry):
-            new = [bare(x) for x in pytree.leaves(self.step(carry))]
+            new = list(map(own, pytree.leaves(self.step(carry))))
             carry = [grown(x, y) for x, y in zip(carry, new, strict=True)]
             self.check(carry, new)
             carry = new
@@ -128,7 +138,13 @@ class Loop:
 
 
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, checkpoint: int | Schedule | None = None
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool = 1,
+    checkpoint: int | Schedule | None = None,
 ) -> Any:
     """`val = body_fun(i, val)` for i from `lower` to `upper - 1`; gives the last `val`. Reverse mode works, also where a bound is traced.
 
@@ -137,6 +153,7 @@ def fori_loop(
         upper: one more than the last i.
         body_fun: takes i and the value, gives the next value, of the same structure, shapes and dtypes.
         init_val: any pytree of numbers.
+        unroll: how many steps stand in one turn of the generated loop, where the bounds are known. It changes no result.
         checkpoint: what reverse mode keeps, as in `scan`.
 
     >>> fori_loop(0, 5, lambda i, x: x * 2.0 + i, 1.0)
@@ -150,7 +167,7 @@ def fori_loop(
             lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body_fun(c[0], c[2])), (start, stop, init_val), checkpoint=checkpoint
         )
         return found[2]
-    return scan(lambda c, i: (body_fun(i, c), None), init_val, np.arange(bounds[0], max(bounds)), checkpoint=checkpoint)[0]
+    return scan(lambda c, i: (body_fun(i, c), None), init_val, np.arange(bounds[0], max(bounds)), unroll=unroll, checkpoint=checkpoint)[0]
 
 
 def _bound(label: Label, name: str, x: Any) -> Any:

@@ -39,8 +39,8 @@ class HiddenTracerError(FuncgradError, RuntimeError):
     def __init__(self, function: str, transformation: str, place: str) -> None:
         self.transformation, self.function, self.place = transformation, function, place
         super().__init__(
-            f"a solver of {function} reaches a traced value of {transformation} ({place}), which has ended, in an object or a global "
-            "variable. What it uses must come through the function that it is given, or stand in a closure, a partial or a pytree."
+            f"a solver of {function} reaches a traced value of {transformation} ({place}), which has ended, in a class or a "
+            "module. What it uses must come through the function that it is given, or stand in a closure, a global variable or an object."
         )
 
 

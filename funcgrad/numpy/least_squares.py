@@ -9,7 +9,7 @@ import numpy as np
 from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.contraction import operand
 from funcgrad.numpy.dispatch import implements
-from funcgrad.numpy.norms import norm
+from funcgrad.numpy.norms import inexact, norm
 from funcgrad.ops import least_squares as ops
 from funcgrad.ops import linalg
 from funcgrad.ops.elementwise import isnan, logical_and, logical_not, where
@@ -58,7 +58,7 @@ _singular = constant(lambda x: np.isinf(np.linalg.cond(x, 1))[..., None, None], 
 
 @implements(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Value:
-    x = operand(x)
+    x = inexact(x)
     if 0 in shape_of(x)[-2:]:
         np.linalg.cond(np.zeros(shape_of(x)))  # raises its own sentence
     with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ from funcgrad.ops.singular import svdvals
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Value:
-    x = _inexact(x)
+    x = inexact(x)
     shape = shape_of(x)
     n = len(shape)
     axes = tuple(range(-n, 0))
@@ -30,7 +30,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Va
     return _kept(out, shape, axes) if keepdims else out
 
 
-def _inexact(x: Any) -> Value:
+def inexact(x: Any) -> Value:
+    """`x`, of which whole numbers and bools are float64."""
     x = operand(x)
     return x if dtype_of(x).kind in "fc" else x.astype(np.float64)
 
@@ -115,7 +116,7 @@ def _spectral(x: Value, ord: Any) -> Value:
 
 @implements(np.linalg.vector_norm)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Value:
-    x = _inexact(x)
+    x = inexact(x)
     shape = shape_of(x)
     n = len(shape)
     axes = tuple(range(-n, 0)) if axis is None else tuple(sorted(i - n for i in normalize_axis_tuple(axis, n)))

@@ -47,8 +47,6 @@ astype: Linear = linear("astype", _astype, lambda ct, x, *, dtype: cast(ct, x.dt
 
 
 def _reshape(x: Any, *, shape: Shape) -> Any:
-    if not shape:
-        return np.reshape(x, shape)[()]
     return x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
 
 
@@ -80,12 +78,12 @@ def _sum_to(x: Any, *, shape: Shape) -> Any:
 sum_to: Linear = linear("sum_to", _sum_to, lambda ct, x, *, shape: broadcast_to(ct, shape=x.shape))
 """Undoes a broadcast: adds up the copies."""
 
-_SMALL = 1024
+SMALL = 1024
 """Up to this many elements a copy costs less than a view, to make and to use."""
 
 
 def _broadcast_to(x: Any, *, shape: Shape) -> Any:
-    if math.prod(shape) > _SMALL or not isinstance(x, (np.ndarray, np.generic)) or x.ndim > len(shape):
+    if math.prod(shape) > SMALL or not isinstance(x, (np.ndarray, np.generic)) or x.ndim > len(shape):
         return np.broadcast_to(x, shape)
     out = np.empty(shape, x.dtype)
     try:

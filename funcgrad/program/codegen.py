@@ -5,23 +5,35 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import itertools
+import keyword
 import linecache
+import math
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
-from funcgrad.program.merging import Buffer, Item, Statement, inputs_of, outputs_of, statements
+from funcgrad.program.buffers import reused
+from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
+from funcgrad.program.layout import in_order
+from funcgrad.program.maps import ufunc_of
+from funcgrad.program.merging import Buffer, Item, statements
 from funcgrad.program.parts import differ
-from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
-from funcgrad.program.tidy import without_repeats
-from funcgrad.program.vocabulary import SEVERAL, bound
+from funcgrad.program.passes import simplified
+from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Var, letters, variables
+from funcgrad.program.spelling import WRITERS, box_text, index_text
+from funcgrad.program.sums import common, nothing
+from funcgrad.program.tiles import write_tiles
+from funcgrad.program.vocabulary import SEVERAL, bound, box
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+BINARY |= {"scalar_multiply": "*", "scalar_power": "**"}
 BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
 UNARY = {"negative": "-"}
 """What is quicker as an operator: NumPy's scalars have short ways for these, and the same values."""
@@ -29,76 +41,105 @@ UNARY = {"negative": "-"}
 LARGE = 1 << 12
 """Elements; a variable with so many is deleted after its last use."""
 
+TAKEN = frozenset("program Missed differ length tiles".split())
+"""Names that mean something in generated code."""
+
 _serial = itertools.count()
 
 
 class Source:
     """Lines of code and the objects that they name."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads
+        self.functions: list[str] = []
         self.lines: list[str] = []
         self.space: dict[str, Any] = {}
+        self.known: dict[int, str] = {}
         self.names: dict[int, str] = {}
+        self.forced: dict[int, str] = {}
         self.count = 0
-        self.literals: dict[Literal, Any] = {}
+        self.literals: dict[tuple[Literal, bool], Any] = {}
         self.indent = 1
 
     def add(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
 
     def constant(self, value: Any, stem: str = "k") -> str:
-        """A name for an object."""
-        for name, known in self.space.items():
-            if known is value:
-                return name
-        name = f"{stem}_{len(self.space)}"
-        self.space[name] = value
+        """A name for an object: its own, where it is free."""
+        known = self.known.get(id(value))
+        if known is None:
+            known = own if (own := _name_of(value)) and own not in self.space else f"{stem}_{len(self.space)}"
+            self.known[id(value)] = known
+            self.space[known] = value
+        return known
+
+    def function(self, stem: str, args: Sequence[str], lines: Sequence[str]) -> str:
+        """The name of a function that stands before the program."""
+        name = f"{stem}_{len(self.functions)}"
+        self.functions.append("\n    ".join([f"def {name}({', '.join(args)}):", *lines]) + "\n\n")
         return name
 
     def named(self, variables: Iterable[Var]) -> list[str]:
         """New names for variables."""
         out = []
         for v in variables:
-            self.names[v.number] = name = f"{letters(self.count)}_"
-            self.count += 1
+            name = self.forced.get(v.number)
+            if name is None:
+                name = f"{letters(self.count)}_"
+                self.count += 1
+            self.names[v.number] = name
             out.append(name)
         return out
 
     def atom(self, x: Atom, beside_scalars: bool = False) -> str:
         """An operand. Beside arrays, a 0-d array is the quickest form of a number."""
         if isinstance(x, Literal):
-            if beside_scalars or x.dtype.kind not in "fciub":
-                return self.constant(x.value)
-            if x not in self.literals:
-                self.literals[x] = _array(x)
-            return self.constant(self.literals[x])
+            is_scalar = beside_scalars or x.dtype.kind not in "fciub"
+            if (x, is_scalar) not in self.literals:
+                self.literals[x, is_scalar] = x.value if is_scalar else _array(x)
+            return self.constant(self.literals[x, is_scalar])
         return self.names[x.number]
 
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:
         """The equations, one line each, or fewer."""
         stay = {v.number for v in kept}
-        lines = statements(equations, stay)
+        self.put(clustered(statements(list(map(quicker, equations)), stay), stay), stay)
+
+    def put(self, lines: Sequence[Line], stay: set[int]) -> None:
+        """Statements; what is large, and not of `stay`, goes after its last use."""
+        plan = reused(lines, stay)
         last: dict[int, int] = {}
         for k, s in enumerate(lines):
-            last.update((v.number, k) for v in variables(inputs_of(s)))
-        ours = {v.number for s in lines for v in outputs_of(s)} - stay
+            last.update((v.number, k) for v in reads(s))
+        ours = {v.number for s in lines for v in makes(s)} - stay - {v.number for v in plan.values()}
         for k, s in enumerate(lines):
-            self.statement(s)
-            dead = {v.number: v for v in variables(inputs_of(s)) if last[v.number] == k and v.number in ours}
+            if k in plan:
+                self.into(s, plan[k])
+            else:
+                self.statement(s)
+            dead = {v.number: v for v in reads(s) if last[v.number] == k and v.number in ours}
             large = [self.names[i] for i, v in dead.items() if _size(v) >= LARGE]
             if large:
                 self.add(f"del {', '.join(large)}")
 
-    def statement(self, s: Statement) -> None:
-        if isinstance(s, Item):
+    def into(self, s: Line, v: Var) -> None:
+        """A ufunc whose result is written over another variable."""
+        assert isinstance(s, Equation)
+        text = self.call(ufunc_of(s), [*map(self.atom, s.inputs), f"out={self.names[v.number]}"])
+        self.add(f"{self.named(s.outputs)[0]} = {text}")
+
+    def statement(self, s: Line) -> None:
+        if isinstance(s, Cluster):
+            self.cluster(s)
+        elif isinstance(s, Item):
             text = f"{self.atom(s.source.inputs[0])}[{index_text(s.source, s.dropped)}]"
             self.add(f"{self.named([s.output])[0]} = {text}")
         elif isinstance(s, Buffer):
             self.buffer(s)
         elif s.primitive is GUARD:
             self.space |= {"Missed": Missed, "differ": differ}
-            now, answer = f"{s['kind'].replace('index', 'int')}({self.atom(s.inputs[0], True)})", self.constant(s["answer"])
-            other = f"{now} != {answer}" if type(s["answer"]) in (bool, int) else f"differ({now}, {answer})"
+            other = self.other_answer(s, self.atom(s.inputs[0], True))
             self.add(f"if {other}: raise Missed({self.constant(s)})")
         else:
             text = self.expression(s)
@@ -106,17 +147,55 @@ class Source:
             several = type(s.primitive) is Structured or len(made) != 1 or s.primitive.name in SEVERAL
             self.add(f"{', '.join(made)}{',' if several and len(made) == 1 else ''} = {text}" if made else text)
 
+    def other_answer(self, s: Equation, x: str) -> str:
+        """Whether a guard does not hold."""
+        answer, kind = s["answer"], s["kind"]
+        if kind == "bool" and type(answer) is bool:
+            return f"not {x}" if answer else x
+        now, then = f"{kind.replace('index', 'int')}({x})", self.constant(answer)
+        return f"{now} != {then}" if type(answer) in (bool, int) else f"differ({now}, {then})"
+
+    def cluster(self, s: Cluster) -> None:
+        """In tiles, unless the axes of an operand are in another order: the results would have it as well."""
+        made = makes(s)
+        self.forced = dict(zip([v.number for v in made], self.named(made), strict=True))
+        operands = {self.names[v.number]: None for v in s.inputs if len(v.shape) > 1}
+        if operands:
+            self.add(f"if {self.constant(in_order)}({', '.join(operands)}):")
+            self.indent += 1
+        write_tiles(self, s)
+        if operands:
+            self.indent -= 1
+            self.add("else:")
+            self.indent += 1
+            self.put(s.statements, {v.number for v in made})
+            self.indent -= 1
+        self.forced = {}
+
     def buffer(self, s: Buffer) -> None:
         v = s.output
-        if s.base is None:
-            text = f"{self.constant(np.zeros, 'f')}({v.shape}, {self.constant(v.dtype)})"
-        else:
-            text = f"{self.atom(s.base)} + {self.constant(np.zeros((), v.dtype))}"  # -0.0 + 0.0 is 0.0, as in the sum
+        shared = None
+        if v.dtype.kind in "fc" and not any(dropped for _, _, dropped in s.parts):
+            shared = common([box(e["starts"], e["stops"], e["steps"]) for e, _, _ in s.parts], v.shape)
+        base = "" if s.base is None else self.atom(s.base)
         operands = [self.atom(x, True) for _, x, _ in s.parts]
         name = self.named([v])[0]
-        self.add(f"{name} = {text}")
+        if base:
+            self.add(f"{name} = {base} + {self.atom(Literal(v.dtype.type(0)))}")
+        else:
+            self.add(f"{name} = {self.constant(np.zeros)}({v.shape}, {self.constant(v.dtype)})")
+        if shared is not None:
+            at = box_text(shared, v.shape)
+            self.add(f"{name}[{at}] = " + (f"{base}[{at}]" if base else self.constant(nothing(v.dtype))))
+        views: dict[str, str] = {}
         for (e, _, dropped), x in zip(s.parts, operands, strict=True):
-            self.add(f"{name}[{index_text(e, dropped)}] += {x}")
+            at = index_text(e, dropped)
+            if len(dropped) < len(v.shape) and at not in views:
+                views[at] = view = f"{name}_{len(views)}"
+                self.add(f"{view} = {name}[{at}]")
+            self.add(f"{views.get(at, f'{name}[{at}]')} += {x}")
+        if views and _size(v) >= LARGE:
+            self.add(f"del {', '.join(views.values())}")
 
     def expression(self, e: Equation) -> str:
         name = e.primitive.name
@@ -130,12 +209,14 @@ class Source:
             return self.constant(FILL.impl(*[x.value for x in e.inputs if isinstance(x, Literal)], **dict(e.params)))
         write = WRITERS.get(name)
         text = write(self, e, args) if write is not None else None
+        if text is None and isinstance(e.primitive.impl, np.ufunc):
+            text = self.call(e.primitive.impl, args)
         if text is None:
             prim, given, params = bound(e, [self.atom(x, True) for x in e.inputs])
             text = self.call(prim.impl, given, params.items())
         return text
 
-    def call(self, function: Callable[..., Any], args: Sequence[str], params: Iterable[tuple[str, Any]] = ()) -> str:
+    def call(self, function: Any, args: Sequence[str], params: Iterable[tuple[str, Any]] = ()) -> str:
         named = [f"{key}={self.value(value)}" for key, value in params]
         return f"{self.constant(function, 'f')}({', '.join([*args, *named])})"
 
@@ -146,13 +227,13 @@ class Source:
 
     def compile(self, head: str) -> Callable[..., Any]:
         """The function with this head and these lines."""
-        text = "\n".join([head, *self.lines]) + "\n"
+        text = "\n".join([*self.functions, head, *self.lines]) + "\n"
         filename = f"<funcgrad program {next(_serial)}>"
         exec(compile(text, filename, "exec"), self.space)
         function: Callable[..., Any] = self.space["program"]
         function.__dict__["source"] = text
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        weakref.finalize(function, linecache.cache.pop, filename, None)
+        weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
         return function
 
 
@@ -164,6 +245,15 @@ class Missed(Exception):
         super().__init__(str(equation.line))
 
 
+def _name_of(x: Any) -> str:
+    """What a function or dtype is called, where that is a name that means nothing else here."""
+    name = getattr(x, "__name__", "") if callable(x) else str(x) if isinstance(x, np.dtype) else ""
+    if name and isinstance(of := getattr(x, "__self__", None), np.ufunc):
+        name = f"{of.__name__}_{name}"
+    is_free = not keyword.iskeyword(name) and not hasattr(builtins, name) and not name.endswith("_") and name not in TAKEN
+    return name if is_free and name.isidentifier() and len(name) > 2 else ""
+
+
 def _array(x: Literal) -> Any:
     array = np.array(x.value)
     array.flags.writeable = False
@@ -171,135 +261,29 @@ def _array(x: Literal) -> Any:
 
 
 def _size(v: Var) -> int:
-    return int(np.prod(v.shape, dtype=np.intp))
+    return math.prod(v.shape)
 
 
-# ---- what is written in a shorter way
-
-WRITERS: dict[str, Callable[[Source, Equation, list[str]], str | None]] = {}
-"""By name: the text of an equation, or None where its `impl` is called."""
-
-
-def _astype(to: Source, e: Equation, args: list[str]) -> str:
-    x = e.inputs[0]
-    dtype = e["dtype"]
-    return f"{args[0]}.astype({to.constant(dtype)})" if x.shape else f"{to.constant(dtype.type)}({args[0]})"
-
-
-def index_text(e: Equation, dropped: Shape = ()) -> str:
-    """The index of a `slice` or `pad`, one position along the axes that are `dropped`."""
-    whole = e.inputs[0].shape if e.primitive.name == "slice" else e["shape"]
-    parts = []
-    for axis, (start, stop, step, n) in enumerate(zip(e["starts"], e["stops"], e["steps"], whole, strict=True)):
-        if axis in dropped:
-            parts.append(str(start))
-        elif (start, stop, step) == (0, n, 1):
-            parts.append(":")
-        else:
-            parts.append(f"{start or ''}:{stop if stop != n else ''}" + (f":{step}" if step != 1 else ""))
-    while len(parts) > 1 and parts[-1] == ":":
-        parts.pop()
-    return ", ".join(parts)
-
-
-def _slice(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{args[0]}[{index_text(e)}]"
-
-
-def _take(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{args[0]}[{':, ' * e['axis']}{args[1]}]"
-
-
-def _sum(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{to.constant(np.add.reduce, 'f')}({args[0]}, {e['axis']})"
-
-
-def _reshape(to: Source, e: Equation, args: list[str]) -> str | None:
-    if not e.inputs[0].shape:
-        return f"{to.constant(_pack(1, e.outputs[0].dtype), 'f')}({args[0]})" if e["shape"] == (1,) else None
-    return f"{args[0]}.reshape({e['shape']})" if e["shape"] else f"{args[0]}[{', '.join(['0'] * len(e.inputs[0].shape))}]"
-
-
-def _pad(to: Source, e: Equation, args: list[str]) -> str:
-    return to.call(_padding(e["shape"], e.outputs[0].dtype, index_text(e)), args)
-
-
-@functools.lru_cache(256)
-def _padding(shape: Shape, dtype: np.dtype[Any], index: str) -> Callable[..., Any]:
-    """A function that puts an array among zeros."""
-    space = {"zeros": np.zeros, "dtype": dtype}
-    exec(f"def padded(x):\n    out = zeros({shape}, dtype)\n    out[{index}] = x\n    return out", space)
-    made: Callable[..., Any] = space["padded"]  # type: ignore[assignment]
-    return made
-
-
-def _split(to: Source, e: Equation, args: list[str]) -> str:
-    start, parts = 0, []
-    for size in e["sizes"]:
-        parts.append(f"{args[0]}[{':, ' * e['axis']}{start}:{start + size}], ")
-        start += size
-    return f"({''.join(parts)})"
-
-
-def _unstack(to: Source, e: Equation, args: list[str]) -> str:
-    parts = [f"{args[0]}[{':, ' * e['axis']}{k}], " for k in range(len(e.outputs))]
-    return f"({''.join(parts)})"
-
-
-def _concatenate(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{to.constant(np.concatenate, 'f')}(({', '.join(args)},), {e['axis']})"
-
-
-def _dot(to: Source, e: Equation, args: list[str]) -> str | None:
-    function = {"dot": np.dot, "matmul": np.matmul}.get(e["call"])
-    return None if function is None else f"{to.constant(function, 'f')}({args[0]}, {args[1]})"
-
-
-def _transpose(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{args[0]}.T" if e["axes"] == (1, 0) else f"{args[0]}.transpose({e['axes']})"
-
-
-def _stack(to: Source, e: Equation, args: list[str]) -> str | None:
-    """A few scalars are written one by one, which takes half as long."""
-    if e.inputs[0].shape or len(args) > 16:
-        return None
-    return f"{to.constant(_pack(len(args), e.outputs[0].dtype), 'f')}({', '.join([to.atom(x, True) for x in e.inputs])})"
-
-
-@functools.lru_cache(256)
-def _pack(n: int, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """A function that makes an array of `n` scalars."""
-    names = [f"x{i}" for i in range(n)]
-    space = {"empty": np.empty, "dtype": dtype}
-    exec(
-        f"def pack({', '.join(names)}):\n    out = empty({n}, dtype)\n    "
-        + "; ".join(f"out[{i}] = x{i}" for i in range(n))
-        + "\n    return out",
-        space,
-    )
-    made: Callable[..., Any] = space["pack"]  # type: ignore[assignment]
-    return made
-
-
-def _ufunc(to: Source, e: Equation, args: list[str]) -> str | None:
-    return to.call(e.primitive.impl, args)
-
-
-for _name, _writer in {
-    "astype": _astype, "slice": _slice, "take": _take, "sum": _sum, "reshape": _reshape, "transpose": _transpose, "stack": _stack,
-    "pad": _pad, "split": _split, "unstack": _unstack, "concatenate": _concatenate, "dot": _dot,
-}.items():  # fmt: skip
-    WRITERS[_name] = _writer
+def quicker(e: Equation) -> Equation:
+    """power(x, 2.0) -> square(x): NumPy's own loop multiplies as well, and does so one by one"""
+    x = e.inputs[-1] if e.primitive is power else None
+    if isinstance(x, Literal) and x.dtype.char in "df" and x.value == 2 and e.inputs[0].shape:
+        return Equation(square, e.inputs[:1], e.outputs, (), e.line)
+    return e
 
 
 # ---- functions
 
 
 @functools.lru_cache(1024)
-def compiled(program: Program) -> Callable[..., tuple[Any, ...]]:
-    """The program as a function of ground values: it takes its inputs and gives a tuple of its outputs."""
-    program = without_repeats(program)
-    to = Source()
+def compiled(program: Program, threads: int | None = None) -> Callable[..., tuple[Any, ...]]:
+    """The program as a function of ground values: it takes its inputs and gives a tuple of its outputs.
+
+    Args:
+        threads: how many may share the work on large arrays; None: as many as there are processors.
+    """
+    program = simplified(program)
+    to = Source(threads)
     given = to.named(program.inputs)
     to.write(program.equations, variables(program.outputs))
     outs = [to.atom(x, True) for x in program.outputs]

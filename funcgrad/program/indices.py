@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from funcgrad.core import Primitive, Value, shape_of
 from funcgrad.ops import indexing
 from funcgrad.ops.canonical import has_form
@@ -21,13 +23,18 @@ Params = dict[str, Any]
 def getitem(prim: Primitive, args: Sequence[Value], params: Params) -> Value:
     x, *arrays = args
     check(prim, args, params)
-    return plan(shape_of(x), params["index"], arrays).read(x)
+    return _number(plan(shape_of(x), params["index"], arrays).read(x))
 
 
 def scatter_add(prim: Primitive, args: Sequence[Value], params: Params) -> Value:
     ct, *arrays = args
     check(prim, args, params)
-    return plan(params["shape"], params["index"], arrays).back(ct)
+    return _number(plan(params["shape"], params["index"], arrays).back(ct))
+
+
+def _number(x: Any) -> Value:
+    """An index gives a number, where a reshape gives an array of one."""
+    return x if shape_of(x) or not hasattr(x, "_var") else x._main.trace(np.asarray(x._value)[()], x._var)
 
 
 # ---- changed copies: in a box by one `update`, else of vectors

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from funcgrad.program.codegen import Source
+from funcgrad.program.passes import simplified
 from funcgrad.program.program import GUARD, Equation, Program, variables
-from funcgrad.program.tidy import without_repeats
 
 
 @functools.lru_cache(512)
 def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int = 1) -> Callable[..., tuple[Any, ...]]:
     """`(length, consts…, carry…, xs…) -> (carry…, ys…)`, with `body` of `(consts…, carry…, x…) -> (carry…, y…)`."""
-    body = without_repeats(body)
+    body = simplified(body)
     to = Source()
     to.space["empty"] = np.empty
     given = to.named(body.inputs)
@@ -30,6 +30,7 @@ def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int
     for head, steps_inside in _turns(reverse, unroll):
         to.add(head)
         to.indent += 1
+        before = len(to.lines)
         for k in range(steps_inside):
             if k:
                 to.add("t -= 1" if reverse else "t += 1")
@@ -39,6 +40,8 @@ def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int
             for j, y in enumerate(ys):
                 to.add(f"ys{j}[t] = {to.atom(y, True)}")
             carried(to, given[consts : consts + carry], body.outputs[:carry])
+        if len(to.lines) == before:
+            to.add("pass")
         to.indent -= 1
     results = [*given[consts : consts + carry], *[f"ys{k}" for k in range(len(ys))]]
     to.add(f"return ({''.join(f'{r}, ' for r in results)})")
@@ -58,7 +61,7 @@ def _turns(reverse: bool, unroll: int) -> list[tuple[str, int]]:
 @functools.lru_cache(512)
 def while_code(cond: Program, body: Program, cond_consts: int, body_consts: int) -> Callable[..., tuple[Any, ...]]:
     """`(cond_consts…, body_consts…, carry…) -> (carry…, steps, [column]…)`; what `body` gives behind the carry is collected."""
-    cond, body = without_repeats(cond), without_repeats(body)
+    cond, body = simplified(cond), simplified(body)
     to = Source()
     given = to.named(body.inputs)
     carry = given[body_consts:]

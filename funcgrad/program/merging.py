@@ -70,7 +70,7 @@ def statements(equations: Sequence[Equation], kept: set[int]) -> list[Statement]
     return _needed(out, kept)
 
 
-def _dropped(before: Sequence[int], after: Sequence[int]) -> tuple[int, ...] | None:
+def dropped(before: Sequence[int], after: Sequence[int]) -> tuple[int, ...] | None:
     """The axes of length 1 that a reshape takes away; None where it does something else."""
     gone, k = [], 0
     for axis, n in enumerate(before):
@@ -88,7 +88,7 @@ def _item(e: Equation, made: dict[int, Equation]) -> Item | None:
     source = made.get(x.number) if isinstance(x, Var) else None
     if source is None or source.primitive.name != "slice":
         return None
-    gone = _dropped(x.shape, e.outputs[0].shape)
+    gone = dropped(x.shape, e.outputs[0].shape)
     return Item(source, gone, e.outputs[0]) if gone else None
 
 
@@ -100,7 +100,7 @@ def _pad(x: Atom, made: dict[int, Equation], alone: set[int]) -> tuple[Equation,
     inner = e.inputs[0]
     shaped = made.get(inner.number) if isinstance(inner, Var) and inner.number in alone else None
     if shaped is not None and shaped.primitive.name == "reshape":
-        gone = _dropped(inner.shape, shaped.inputs[0].shape)
+        gone = dropped(inner.shape, shaped.inputs[0].shape)
         if gone and all(inner.shape[a] == 1 for a in gone):
             return e, shaped.inputs[0], gone
     return e, inner, ()

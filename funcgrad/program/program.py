@@ -29,7 +29,6 @@ from funcgrad.program.parts import (
     literal,
     sorted_params,
     spec_like,
-    stays,
     variables,
 )
 from funcgrad.program.saving import to_bytes
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILL", "GUARD", "KINDS", "Atom", "Builder", "DType", "Equation", "Leaf", "Line", "Literal", "Miss", "Program", "Shape",
-    "Static", "Var", "letters", "literal", "renumbered", "sorted_params", "spec_like", "variables", "without_dead_code",
+    "Static", "Var", "letters", "literal", "renumbered", "sorted_params", "spec_like", "variables",
 ]  # fmt: skip
 
 
@@ -216,14 +215,3 @@ def renumbered(inputs: Sequence[Var], equations: Iterable[Equation], outputs: Se
         outs = made.write(e.primitive, map(renamed, e.inputs), [(v.shape, v.dtype) for v in e.outputs], e.params, e.line)
         new.update(zip([v.number for v in e.outputs], outs, strict=True))
     return Program(tuple(made.inputs), tuple(made.equations), tuple(map(renamed, outputs)))
-
-
-def without_dead_code(program: Program) -> Program:
-    """Without the equations that lead to no output. What the rest depends on stays: guards, and what may raise."""
-    wanted = {v.number for v in variables(program.outputs)}
-    kept = []
-    for e in reversed(program.equations):
-        if stays(e) or any(v.number in wanted for v in e.outputs):
-            wanted.update(v.number for v in variables(e.inputs))
-            kept.append(e)
-    return renumbered(program.inputs, reversed(kept), program.outputs)

@@ -150,6 +150,8 @@ def bound(e: Equation, args: Sequence[Value]) -> Bound:
         return rule(e, args, params)
     shapes = [x.shape for x in e.inputs]
     params = _shifted(params, -_rank(e.primitive, shapes), lambda i: i >= 0)
+    if e.primitive.name == "reshape" and not params["shape"] and shapes[0]:
+        return indexing.getitem, args, {"index": (0,) * len(shapes[0])}  # which is a number, and no array of one
     if e.primitive.name in FLAT:
         params["index"] = (Slot(0),)
         if "size" in params:

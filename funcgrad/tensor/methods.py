@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors
-from funcgrad.core import Frozen
+from funcgrad.core import Frozen, dtype_of, shape_of
 
 _KNOWN = (np.ndarray, np.generic, Frozen, Number, list, tuple, str, bytes)
 
@@ -20,7 +20,7 @@ def defers(self: Any, other: Any) -> bool:
     return not isinstance(other, _KNOWN) and not hasattr(kind, "__array__") and not hasattr(kind, "__array_ufunc__") and not self.shape
 
 
-def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+def binary(ufunc: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     def forth(self: Any, other: Any) -> Any:
         return NotImplemented if defers(self, other) else ufunc(self, other)
 
@@ -28,6 +28,18 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
         return ufunc(other, self)
 
     return forth, back
+
+
+_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+
+
+def power(x: Any, y: Any) -> Any:
+    """`x ** y`, which for an array and these numbers of Python's is another ufunc of NumPy's: last bits differ, and dtypes of bools."""
+    if type(y) in (int, float) and y in _POWERS and shape_of(x):
+        kind = dtype_of(x).kind
+        if kind in "fc" or (kind == "b" and type(y) is int and y == 2):
+            return _POWERS[y](x)
+    return np.power(x, y)
 
 
 def comparison(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:

@@ -15,7 +15,17 @@ from funcgrad.numpy import dispatch
 from funcgrad.numpy.bridge import array, bare, has_traced
 from funcgrad.numpy.indexing import index_of
 from funcgrad.tensor.at import At
-from funcgrad.tensor.methods import FUNCTIONS_AS_METHODS, METHODS_THAT_WRITE, UFUNCS_AS_METHODS, binary, comparison, method, refusal, unary
+from funcgrad.tensor.methods import (
+    FUNCTIONS_AS_METHODS,
+    METHODS_THAT_WRITE,
+    UFUNCS_AS_METHODS,
+    binary,
+    comparison,
+    method,
+    power,
+    refusal,
+    unary,
+)
 
 WINDOWS = "Use `np.lib.stride_tricks.sliding_window_view` for windows, or an index."
 """What to write instead of strides."""
@@ -188,7 +198,7 @@ class Tensor(Frozen):
     __truediv__, __rtruediv__ = binary(np.divide)
     __floordiv__, __rfloordiv__ = binary(np.floor_divide)
     __mod__, __rmod__ = binary(np.remainder)
-    __pow__, __rpow__ = binary(np.power)
+    __pow__, __rpow__ = binary(power)
     __matmul__, __rmatmul__ = binary(np.matmul)
     __and__, __rand__ = binary(np.bitwise_and)
     __or__, __ror__ = binary(np.bitwise_or)

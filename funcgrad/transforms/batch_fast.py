@@ -15,6 +15,7 @@ from funcgrad.core import dtype_of, shape_of
 from funcgrad.numpy import dispatch
 from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.shaping import reshape
+from funcgrad.tensor import methods
 from funcgrad.transforms.batch import Batch, BatchTracer
 
 _ndarray = np.ndarray
@@ -104,6 +105,11 @@ def _unary(ufunc: np.ufunc, function: Callable[[Any], Any]) -> Callable[[Any], A
     return apply
 
 
+def _power(forth: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Lanes are an array, and so might be squared where one example is not."""
+    return lambda x, y: methods.power(x, y) if x._dtype.kind == "b" else forth(x, y)
+
+
 class _Table(dict[Any, Any]):
     """ufunc -> its fast functions, or None where only `bind` will do."""
 
@@ -148,7 +154,7 @@ def install() -> None:
     replace(BatchTracer, "__array_ufunc__", __array_ufunc__)
     for name, (ufunc, function) in _OPERATORS.items():
         forth, back = _binary(ufunc, function)
-        replace(BatchTracer, f"__{name}__", forth)
+        replace(BatchTracer, f"__{name}__", _power(forth) if name == "pow" else forth)
         if len(name) > 2:
             replace(BatchTracer, f"__r{name}__", back)
     for name, one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute}.items():

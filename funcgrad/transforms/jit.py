@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
-from funcgrad.program.codegen import source
+from funcgrad.program.standalone import module
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.jitted import Jitted
 from funcgrad.transforms.quick import key_of
@@ -70,7 +70,8 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
         static_argnums: positions of arguments that are no numbers, or decide what is done; each value gets its own code.
         static_argnames: names of such keyword arguments.
 
-    The result has `lower(*args)`, the `Program`; `source(*args)`, the generated code; `stats(*args)`; `clear()`.
+    The result has `lower(*args)`, the `Program`; `source(*args)`, the same as a module in plain
+    NumPy; `stats(*args)`; `clear()`.
 
     >>> import numpy as np
     >>> f = jit(lambda x: np.sin(x) ** 2)
@@ -101,7 +102,7 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
 
     made: Any = dress(jitted, fun)
     made.lower = lambda *args, **kwargs: function.path(args, kwargs)
-    made.source = lambda *args, **kwargs: source(function.path(args, kwargs).closed)
+    made.source = lambda *args, **kwargs: module(function.path(args, kwargs))
     made.stats = lambda *args, **kwargs: function.stats(args, kwargs)
     made.clear = function.clear
     return made

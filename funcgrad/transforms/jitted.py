@@ -10,12 +10,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from funcgrad import errors, pytree
 from funcgrad.core import Label, Traced
 from funcgrad.program.parts import GUARD, Static
 from funcgrad.program.program import Program
+from funcgrad.program.stats import Stats, stats
 from funcgrad.pytree.compare import is_small
 from funcgrad.transforms.arguments import describe, dress
 from funcgrad.transforms.batch import Batch
@@ -280,18 +279,12 @@ class Jitted:
         """The program of these arguments."""
         return recorded(self.label, self.body, *self.taken(args, kwargs))[0]
 
-    def stats(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int]:
-        """How large the program of these arguments is, and how many paths of their signature are compiled."""
+    def stats(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Stats:
+        """What the program of these arguments amounts to, and how many paths of their signature are compiled."""
         program = self.path(args, kwargs)
         leaves, in_def = pytree.flatten(self.taken(args, kwargs))
         signature = self.signature(in_def, list(map(behind, leaves)))
-        sizes = [int(np.prod(v.shape, dtype=np.int64)) * v.dtype.itemsize for e in program.equations for v in e.outputs]
-        return {
-            "equations": len(program.equations),
-            "guards": sum(e.primitive is GUARD for e in program.equations),
-            "bytes": sum(sizes),
-            "paths": len(signature.paths) if signature else 0,
-        }
+        return stats(program, len(signature.paths) if signature else 0)
 
 
 def _unknown(args: tuple[Any, ...]) -> Any:

@@ -6,13 +6,14 @@ nothing traced flows inside, and every look goes through a guard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.borrow import COPY_LIMIT, Borrows
 from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, dtype_of, ground, shape_of, tick
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops import reductions
@@ -20,6 +21,7 @@ from funcgrad.ops.kinds import Structured
 from funcgrad.ops.shaping import astype
 from funcgrad.program.lower import LOWER, typed
 from funcgrad.program.parts import known
+from funcgrad.program.passes.dead import without_dead_code
 from funcgrad.program.program import (
     FILL,
     GUARD,
@@ -33,7 +35,6 @@ from funcgrad.program.program import (
     renumbered,
     sorted_params,
     spec_like,
-    without_dead_code,
 )
 from funcgrad.program.promotion import PYTHON_NUMBERS
 from funcgrad.program.vocabulary import IOTA, OWN, of_equation
@@ -88,19 +89,23 @@ class RecordTracer(Tracer):
 class Recorder(Interpreter):
     """Computes on ground values, and writes down."""
 
-    __slots__ = ("builder", "errors", "folds", "hidden", "line", "operands", "quiet", "spoiled")
+    records = True
 
-    def __init__(self, label: Label, folds: bool = False) -> None:
+    __slots__ = ("borrows", "builder", "errors", "folds", "hidden", "line", "operands", "quiet", "spoiled", "stamps")
+
+    def __init__(self, label: Label, folds: bool = False, borrows: Borrows | None = None) -> None:
         self.order, self.label, self.new = tick(), label, RecordTracer
         self.closed = self.tensors = False
         self.builder = Builder()
         self.folds = folds  # whether arrays from outside are constants
         self.line: Line | None = None  # of the equation that a derived one comes from
-        self.spoiled = False  # whether an operation raised: the function may have caught it
+        self.spoiled = False  # whether an operation raised, which the function may have caught; or an array was written to
+        self.borrows = borrows  # keeps large arrays from being written to, if there is one
         self.errors: dict[str, Any] = {**np.geterr()}
         self.quiet = False  # whether the function asks NumPy for less or other words about errors than its caller
         self.operands: list[Any] = []
         self.hidden: dict[int, RecordTracer] = {}  # by id of the operand, which `operands` keeps alive
+        self.stamps: dict[int, bytes | None] = {}  # likewise: what the array held when it was met
 
     def trace(self, value: Value, var: Var) -> RecordTracer:
         t = self.new()
@@ -117,7 +122,9 @@ class Recorder(Interpreter):
             return x
         if not isinstance(x, Traced) and type(x) is not _ndarray:
             return x
-        if id(x) not in self.hidden:
+        if id(x) in self.hidden:
+            self.spoiled = self.spoiled or self.was_written(x)
+        else:
             if isinstance(x, Traced) and x._main.closed:
                 x._main.new()  # raises
             if self.folds and type(x) is _ndarray and is_uniform(x):
@@ -126,7 +133,14 @@ class Recorder(Interpreter):
                 return self.write(IOTA, [], {"size": x.size})
             self.operands.append(x)
             self.hidden[id(x)] = self.input(in_one_lane(x))
+            self.stamps[id(x)] = None if self.folds else stamp(x)
+            if self.borrows is not None and type(x) is _ndarray and x.nbytes > COPY_LIMIT:
+                self.borrows.hold(x)
         return self.hidden[id(x)]
+
+    def was_written(self, x: Value) -> bool:
+        """Whether an array does not hold any more what it held when it was met. An equation cannot say that."""
+        return self.stamps[id(x)] is not None and stamp(x) != self.stamps[id(x)]
 
     def process(self, prim: Primitive, args: Sequence[Value], params: dict[str, Any]) -> Any:
         if type(prim) is Structured:
@@ -174,7 +188,7 @@ class Recorder(Interpreter):
             bool((x >= low) & (x <= high))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
 
-    def notice(self, now: dict[str, Any]) -> None:
+    def notice(self, now: Mapping[str, Any]) -> None:
         """Where NumPy is to raise, the function looks at whether it does."""
         if now != self.errors:
             self.quiet = True
@@ -199,6 +213,11 @@ class Recorder(Interpreter):
         same = (x == value) | ((x != x) & (value != value))
         bool(reductions.all(bare(same), axis=tuple(range(-value.ndim, 0))))
         return value
+
+
+def stamp(x: Value) -> bytes | None:
+    """What a small array holds."""
+    return x.tobytes() if type(x) is _ndarray and x.nbytes <= COPY_LIMIT else None
 
 
 def is_uniform(x: Any) -> bool:
@@ -283,7 +302,9 @@ class Recording:
     values: tuple[Any, ...]  # of the outputs, on the ground
     out_def: pytree.TreeDef
     spoiled: bool = False
-    """Whether an operation raised: the equations do not say so."""
+    """Whether an operation raised, or an array was written to: the equations do not say so."""
+    stamps: tuple[bytes | None, ...] = ()
+    """What the operands held."""
     quiet: bool = False
     """Whether warnings of NumPy's are to be silent."""
 
@@ -295,9 +316,9 @@ class Recording:
         return not self.spoiled and all(type(e.inputs[0]) is Var and e.inputs[0].number in checks for e in guards)
 
 
-def record(label: Label, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
+def record(label: Label, fun: Callable[[list[Any]], Any], examples: Sequence[Value], borrows: Borrows | None = None) -> Recording:
     """What `fun` does, for ground values. It takes the list of its inputs, and gives a tree of numbers."""
-    return recorded_by(Recorder(label), fun, examples)
+    return recorded_by(Recorder(label, borrows=borrows), fun, examples)
 
 
 def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
@@ -308,6 +329,7 @@ def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence
         outs = list(map(m.atom, values))
     finally:
         m.close()
+    m.spoiled = m.spoiled or any(map(m.was_written, m.operands))
     given = [x._var for x in inputs]
     hidden = [m.hidden[id(x)]._var for x in m.operands]
     program = without_dead_code(Program((*given, *hidden), tuple(m.builder.equations), tuple(outs)))
@@ -317,7 +339,7 @@ def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence
 
 def _number(label: Label, x: Any, path: str) -> Value:
     if not kind_of(x):
-        raise errors.OutputError(str(label), f"the output{path} must be a number or an array of numbers", describe(x), "")
+        raise errors.OutputError(str(label), f"the output{path} must be a number or an array of numbers", describe(x), "Leave it out.")
     return x
 
 
@@ -327,7 +349,8 @@ def _without_idle(program: Program, given: int, m: Recorder, values: tuple[Any, 
     kept = [k for k, v in enumerate(program.inputs[given:]) if v.number in read]
     inputs = (*program.inputs[:given], *[program.inputs[given + k] for k in kept])
     operands = tuple([m.operands[k] for k in kept])
-    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled, m.quiet)
+    stamps = tuple([m.stamps[id(x)] for x in operands])
+    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled, stamps, m.quiet)
 
 
 # ---- two recordings

@@ -16,6 +16,7 @@ import numpy as np
 from funcgrad.core import Primitive, Traced, bind, dtype_of
 from funcgrad.ops.canonical import scalar_absolute, scalar_multiply, scalar_power
 from funcgrad.program.promotion import PYTHON_NUMBERS
+from funcgrad.tensor import methods
 
 Method = Callable[[Any, Any], Any]
 
@@ -27,19 +28,19 @@ def is_scalar(x: Any) -> bool:
     return isinstance(x, (int, float, complex, np.generic))
 
 
-def of_numbers(prim: Primitive, ufunc: np.ufunc, kinds: str) -> tuple[Method, Method]:
+def of_numbers(prim: Primitive, otherwise: Method, kinds: str) -> tuple[Method, Method]:
     """An operator: `prim` between scalars of one of these kinds, else as every tracer has it."""
 
     def apply(x: Any, y: Any) -> Any:
         if is_scalar(x) and is_scalar(y) and (dtype_of(x).kind in kinds or dtype_of(y).kind in kinds):
             return bind(prim, (x, y), {})
-        return ufunc(x, y)
+        return otherwise(x, y)
 
     return apply, lambda x, y: apply(y, x)
 
 
 multiply, rmultiply = of_numbers(scalar_multiply, np.multiply, "c")
-power, rpower = of_numbers(scalar_power, np.power, "fc")
+power, rpower = of_numbers(scalar_power, methods.power, "fc")
 
 
 def absolute(x: Any) -> Any:

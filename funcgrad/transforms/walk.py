@@ -57,6 +57,15 @@ def carries(look: Callable[[Value], Any], x: Value) -> bool:
     return any(carries(look, part) for part in parts) if parts else bool(look(x))
 
 
+def is_recorded(x: Value) -> bool:
+    """Whether a recording is on a floor below."""
+    while isinstance(x, Traced):
+        if x._main.records:
+            return True
+        x = x._value
+    return False
+
+
 def walk(seeds: Sequence[tuple[Node, Value]], product: Product | None = None) -> Cotangents:
     """Pull the seeds' cotangents back to the leaves, newest node first.
 
@@ -109,4 +118,4 @@ def strong(product: Product, ct: Value, partial: Value, plain: Callable[[], Valu
     """
     g = product(ct, partial)
     lost = isnan(g)
-    return where(lost, plain(), g) if carries(np.any, lost) else g
+    return where(lost, plain(), g) if is_recorded(lost) or carries(np.any, lost) else g

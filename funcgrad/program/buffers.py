@@ -1,0 +1,71 @@
+"""Which statements may write their result into an array that nobody needs any more.
+
+Only into what a ufunc has made here, which nothing else can be a view of; and only along one axis, where the order in memory is no
+question. The arrays are the call's own, so calls may run side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad.program.clusters import Line, makes, reads
+from funcgrad.program.maps import IN_PLACE, LEAST, ufunc_of
+from funcgrad.program.merging import Buffer
+from funcgrad.program.program import GUARD, Equation, Var, variables
+
+WORTH = 8
+"""Elements. Larger arrays are in tiles, or let go as soon as nobody needs them."""
+
+COPIES = frozenset("sum mean prod max min any all has_nan dot concatenate stack pad where astype".split())
+"""What reads arrays and gives no view of them, beside ufuncs."""
+
+
+def is_worth(v: Var) -> bool:
+    return len(v.shape) == 1 and WORTH <= v.shape[0] < LEAST
+
+
+def copies(s: Line) -> bool:
+    if isinstance(s, Equation):
+        return s.primitive is GUARD or s.primitive.name in COPIES or ufunc_of(s) is not None
+    return isinstance(s, Buffer)
+
+
+def reused(lines: Sequence[Line], stay: set[int]) -> dict[int, Var]:
+    """By the place of a statement, the variable whose array it writes to."""
+    last: dict[int, int] = {}
+    seen: set[int] = set(stay)
+    for k, s in enumerate(lines):
+        for v in reads(s):
+            last[v.number] = k
+            if not copies(s):
+                seen.add(v.number)
+    plan: dict[int, Var] = {}
+    owned: set[int] = set()
+    free: dict[Any, list[Var]] = {}
+    for k, s in enumerate(lines):
+        dying = {v.number: v for v in reads(s) if v.number in owned and last[v.number] == k}
+        made = makes(s)
+        if isinstance(s, Equation) and len(made) == 1 and is_worth(made[0]) and ufunc_of(s) is not None:
+            (v,) = made
+            found = _own(s, v, dying) or _taken(free, v)
+            if found is not None:
+                plan[k] = found
+                dying.pop(found.number, None)
+            if v.number not in seen:
+                owned.add(v.number)
+        for v in dying.values():
+            free.setdefault((v.shape, v.dtype), []).append(v)
+    return plan
+
+
+def _own(s: Equation, v: Var, dying: dict[int, Var]) -> Var | None:
+    """An operand that is read here for the last time."""
+    if s.primitive.name not in IN_PLACE:
+        return None
+    return next((x for x in variables(s.inputs) if x.number in dying and (x.shape, x.dtype) == (v.shape, v.dtype)), None)
+
+
+def _taken(free: dict[Any, list[Var]], v: Var) -> Var | None:
+    found = free.get((v.shape, v.dtype))
+    return found.pop() if found else None

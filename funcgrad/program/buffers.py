@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.program.clusters import Line, makes, reads
-from funcgrad.program.maps import IN_PLACE, ufunc_of
+from funcgrad.program.maps import IN_PLACE, LEAST, ufunc_of
 from funcgrad.program.merging import Buffer
 from funcgrad.program.program import GUARD, Equation, Var, variables
 
 WORTH = 8
-"""Elements."""
+"""Elements. Larger arrays are in tiles, or let go as soon as nobody needs them."""
 
 COPIES = frozenset("sum mean prod max min any all has_nan dot concatenate stack pad where astype".split())
 """What reads arrays and gives no view of them, beside ufuncs."""
 
 
 def is_worth(v: Var) -> bool:
-    return len(v.shape) == 1 and v.shape[0] >= WORTH
+    return len(v.shape) == 1 and WORTH <= v.shape[0] < LEAST
 
 
 def copies(s: Line) -> bool:

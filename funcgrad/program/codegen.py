@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.buffers import reused
 from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
@@ -25,7 +26,8 @@ from funcgrad.program.maps import ufunc_of
 from funcgrad.program.merging import Buffer, Item, statements
 from funcgrad.program.parts import differ
 from funcgrad.program.passes import simplified
-from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Shape, Var, letters, variables
+from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Var, letters, variables
+from funcgrad.program.spelling import WRITERS, box_text, index_text
 from funcgrad.program.sums import common, nothing
 from funcgrad.program.tiles import write_tiles
 from funcgrad.program.vocabulary import SEVERAL, bound, box
@@ -57,7 +59,7 @@ class Source:
         self.names: dict[int, str] = {}
         self.forced: dict[int, str] = {}
         self.count = 0
-        self.literals: dict[Literal, Any] = {}
+        self.literals: dict[tuple[Literal, bool], Any] = {}
         self.indent = 1
 
     def add(self, text: str) -> None:
@@ -93,17 +95,16 @@ class Source:
     def atom(self, x: Atom, beside_scalars: bool = False) -> str:
         """An operand. Beside arrays, a 0-d array is the quickest form of a number."""
         if isinstance(x, Literal):
-            if beside_scalars or x.dtype.kind not in "fciub":
-                return self.constant(x.value)
-            if x not in self.literals:
-                self.literals[x] = _array(x)
-            return self.constant(self.literals[x])
+            is_scalar = beside_scalars or x.dtype.kind not in "fciub"
+            if (x, is_scalar) not in self.literals:
+                self.literals[x, is_scalar] = x.value if is_scalar else _array(x)
+            return self.constant(self.literals[x, is_scalar])
         return self.names[x.number]
 
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:
         """The equations, one line each, or fewer."""
         stay = {v.number for v in kept}
-        self.put(clustered(statements(equations, stay), stay), stay)
+        self.put(clustered(statements(list(map(quicker, equations)), stay), stay), stay)
 
     def put(self, lines: Sequence[Line], stay: set[int]) -> None:
         """Statements; what is large, and not of `stay`, goes after its last use."""
@@ -208,6 +209,8 @@ class Source:
             return self.constant(FILL.impl(*[x.value for x in e.inputs if isinstance(x, Literal)], **dict(e.params)))
         write = WRITERS.get(name)
         text = write(self, e, args) if write is not None else None
+        if text is None and isinstance(e.primitive.impl, np.ufunc):
+            text = self.call(e.primitive.impl, args)
         if text is None:
             prim, given, params = bound(e, [self.atom(x, True) for x in e.inputs])
             text = self.call(prim.impl, given, params.items())
@@ -230,7 +233,7 @@ class Source:
         function: Callable[..., Any] = self.space["program"]
         function.__dict__["source"] = text
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        weakref.finalize(function, linecache.cache.pop, filename, None)
+        weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
         return function
 
 
@@ -261,127 +264,12 @@ def _size(v: Var) -> int:
     return math.prod(v.shape)
 
 
-# ---- what is written in a shorter way
-
-WRITERS: dict[str, Callable[[Source, Equation, list[str]], str | None]] = {}
-"""By name: the text of an equation, or None where its `impl` is called."""
-
-
-def _astype(to: Source, e: Equation, args: list[str]) -> str:
-    x = e.inputs[0]
-    dtype = e["dtype"]
-    return f"{args[0]}.astype({to.constant(dtype)})" if x.shape else f"{to.constant(dtype.type)}({args[0]})"
-
-
-def index_text(e: Equation, dropped: Shape = ()) -> str:
-    """The index of a `slice` or `pad`, one position along the axes that are `dropped`."""
-    whole = e.inputs[0].shape if e.primitive.name == "slice" else e["shape"]
-    return box_text(box(e["starts"], e["stops"], e["steps"]), whole, dropped)
-
-
-def box_text(at: Sequence[slice], whole: Shape, dropped: Shape = ()) -> str:
-    parts = []
-    for axis, (part, n) in enumerate(zip(at, whole, strict=True)):
-        start, stop, step = part.start, part.stop, part.step
-        if axis in dropped:
-            parts.append(str(start))
-        elif (start, stop, step) == (0, n, 1):
-            parts.append(":")
-        else:
-            parts.append(f"{start or ''}:{stop if stop != n else ''}" + (f":{step}" if step != 1 else ""))
-    while len(parts) > 1 and parts[-1] == ":":
-        parts.pop()
-    return ", ".join(parts)
-
-
-def _slice(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{args[0]}[{index_text(e)}]"
-
-
-def _take(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{args[0]}[{':, ' * e['axis']}{args[1]}]"
-
-
-def _sum(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{to.constant(np.add.reduce)}({args[0]}, {e['axis']})"
-
-
-def _reshape(to: Source, e: Equation, args: list[str]) -> str | None:
-    if not e.inputs[0].shape:
-        return f"{to.constant(_pack(1, e.outputs[0].dtype))}({args[0]})" if e["shape"] == (1,) else None
-    return f"{args[0]}.reshape({e['shape']})" if e["shape"] else f"{args[0]}[{', '.join(['0'] * len(e.inputs[0].shape))}]"
-
-
-def _pad(to: Source, e: Equation, args: list[str]) -> str:
-    return to.call(_padding(e["shape"], e.outputs[0].dtype, index_text(e)), args)
-
-
-@functools.lru_cache(256)
-def _padding(shape: Shape, dtype: np.dtype[Any], index: str) -> Callable[..., Any]:
-    """A function that puts an array among zeros."""
-    space = {"zeros": np.zeros, "dtype": dtype}
-    exec(f"def padded(x):\n    out = zeros({shape}, dtype)\n    out[{index}] = x\n    return out", space)
-    made: Callable[..., Any] = space["padded"]  # type: ignore[assignment]
-    return made
-
-
-def _split(to: Source, e: Equation, args: list[str]) -> str:
-    start, parts = 0, []
-    for size in e["sizes"]:
-        parts.append(f"{args[0]}[{':, ' * e['axis']}{start}:{start + size}], ")
-        start += size
-    return f"({''.join(parts)})"
-
-
-def _unstack(to: Source, e: Equation, args: list[str]) -> str:
-    parts = [f"{args[0]}[{':, ' * e['axis']}{k}], " for k in range(len(e.outputs))]
-    return f"({''.join(parts)})"
-
-
-def _concatenate(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{to.constant(np.concatenate)}(({', '.join(args)},), {e['axis']})"
-
-
-def _dot(to: Source, e: Equation, args: list[str]) -> str | None:
-    function = {"dot": np.dot, "matmul": np.matmul}.get(e["call"])
-    return None if function is None else f"{to.constant(function)}({args[0]}, {args[1]})"
-
-
-def _transpose(to: Source, e: Equation, args: list[str]) -> str:
-    return f"{args[0]}.T" if e["axes"] == (1, 0) else f"{args[0]}.transpose({e['axes']})"
-
-
-def _stack(to: Source, e: Equation, args: list[str]) -> str | None:
-    """A few scalars are written one by one, which takes half as long."""
-    if e.inputs[0].shape or len(args) > 16:
-        return None
-    return f"{to.constant(_pack(len(args), e.outputs[0].dtype))}({', '.join([to.atom(x, True) for x in e.inputs])})"
-
-
-@functools.lru_cache(256)
-def _pack(n: int, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """A function that makes an array of `n` scalars."""
-    names = [f"x{i}" for i in range(n)]
-    space = {"empty": np.empty, "dtype": dtype}
-    exec(
-        f"def pack({', '.join(names)}):\n    out = empty({n}, dtype)\n    "
-        + "; ".join(f"out[{i}] = x{i}" for i in range(n))
-        + "\n    return out",
-        space,
-    )
-    made: Callable[..., Any] = space["pack"]  # type: ignore[assignment]
-    return made
-
-
-def _ufunc(to: Source, e: Equation, args: list[str]) -> str | None:
-    return to.call(e.primitive.impl, args)
-
-
-for _name, _writer in {
-    "astype": _astype, "slice": _slice, "take": _take, "sum": _sum, "reshape": _reshape, "transpose": _transpose, "stack": _stack,
-    "pad": _pad, "split": _split, "unstack": _unstack, "concatenate": _concatenate, "dot": _dot,
-}.items():  # fmt: skip
-    WRITERS[_name] = _writer
+def quicker(e: Equation) -> Equation:
+    """power(x, 2.0) -> square(x): NumPy's own loop multiplies as well, and does so one by one"""
+    x = e.inputs[-1] if e.primitive is power else None
+    if isinstance(x, Literal) and x.dtype.char in "df" and x.value == 2 and e.inputs[0].shape:
+        return Equation(square, e.inputs[:1], e.outputs, (), e.line)
+    return e
 
 
 # ---- functions

@@ -33,6 +33,10 @@ CHEAP = IN_PLACE | frozenset(
 """What takes no longer than reading the operands. Several threads would wait for the memory, and for Python's lock, more than compute."""
 
 
+VIEWS = frozenset(("real", "imag"))
+"""Maps whose results may be part of their operands."""
+
+
 def tile_axis(shape: Shape) -> int | None:
     """The axis along which an array is cut: the first one along which a tile can be small enough."""
     size = math.prod(shape)
@@ -53,7 +57,7 @@ def is_map(e: Equation) -> bool:
         return False
     if e.primitive.name == "astype":
         return not (e.inputs[0].dtype.kind == "c" and e.outputs[0].dtype.kind != "c")  # which warns
-    if e.primitive.name == "power" and any(x.shape and x.shape != e.outputs[0].shape for x in e.inputs):
+    if e.primitive.name in ("power", "float_power", "flat_power") and any(x.shape and x.shape != e.outputs[0].shape for x in e.inputs):
         return False  # its loop takes a short way for the exponents of a row of one element
     return ufunc_of(e) is not None or (type(e.primitive) is Elementwise and not e.params)
 

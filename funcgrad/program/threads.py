@@ -110,7 +110,7 @@ class Team:
     def start(self, jobs: Sequence[Job]) -> None:
         if self.size < len(jobs):
             self.grow(min(len(jobs), max(cpus() - 1, 1)))
-        for job in jobs:
+        for job in jobs[: self.size]:  # where there are no threads, nobody would take them away
             self.jobs.put(job)
 
     def grow(self, size: int) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 from funcgrad.program.clusters import Cluster
 from funcgrad.program.extents import Extent
 from funcgrad.program.extents import tiles as cut
-from funcgrad.program.maps import IN_PLACE, is_slice, start_along, ufunc_of
+from funcgrad.program.layout import has_nan_in
+from funcgrad.program.maps import IN_PLACE, VIEWS, is_slice, start_along, ufunc_of
 from funcgrad.program.merging import Buffer, inputs_of, outputs_of
 from funcgrad.program.program import Equation, Var, letters, variables
 from funcgrad.program.select import chosen
@@ -123,7 +124,8 @@ class Tiles:
 
     def ask(self, e: Equation) -> None:
         (x,), name = variables(e.inputs), self.answers[e.outputs[0].number]
-        self.add(f"{name} = {name} or {self.to.constant(e.primitive.impl)}({self.views.read(x, self.views.whole(x))})")
+        asked = f"{self.to.constant(has_nan_in)}({self.views.read(x, self.views.whole(x))}, {self.to.constant(e.primitive.impl)})"
+        self.add(f"{name} = {name} or {asked}")
 
     def slice(self, e: Equation) -> None:
         (v,), (x,) = e.outputs, e.inputs
@@ -146,7 +148,7 @@ class Tiles:
             self.add(f"{self.to.constant(chosen)}({args}, {self.target(v)})")
         else:
             text = f"{self.to.constant(e.primitive.impl, e.primitive.name)}({args})"
-            if self.is_direct(v):
+            if self.is_direct(v) or e.primitive.name in VIEWS:
                 self.add(f"{self.target(v)}[...] = {text}")
             else:
                 self.views.names[v.number] = name = f"{letters(v.number)}_v"
@@ -164,15 +166,18 @@ class Tiles:
         places = [moved(views.start(part), start) for part, start in zip(parts, starts, strict=True)]
         begin = views.start(e)
         out = self.target(v)
-        shared = common(boxes, v.shape)
         ats = [None if all(b == ALL for b in at) else at for at in boxes]
-        called = [f"({x}, {i}, {self.to.constant(at, 'at')})" for x, i, at in zip(terms, places, ats, strict=True)]
-        call = f"{self.to.constant(added)}({', '.join([out, begin, str(self.axis), str(base), self.to.constant(shared, 'at'), *called])})"
+        called = [f"({x}, {i}, {self.index(at)})" for x, i, at in zip(terms, places, ats, strict=True)]
+        shared = self.index(common(boxes, v.shape))
+        call = f"{self.to.constant(added)}({', '.join([out, begin, str(self.axis), str(base), shared, *called])})"
         if any(at is not None for at in ats):
             self.add(call)
         else:
             self.sum(out, [base, *terms] if base else terms, call, self.inside(v, starts, s))
         self.copied_out(v)
+
+    def index(self, at: Box | None) -> str:
+        return "None" if at is None else self.to.constant(at, "at")
 
     def inside(self, v: Var, starts: list[int], s: Buffer) -> str:
         """Where a tile is covered by each of the terms."""

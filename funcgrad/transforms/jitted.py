@@ -19,7 +19,7 @@ from funcgrad.pytree.compare import is_small
 from funcgrad.transforms.arguments import describe, dress
 from funcgrad.transforms.batch import Batch
 from funcgrad.transforms.closures import closed_over
-from funcgrad.transforms.keys import PATHS, REBOUND, SIGNATURES, Signature, key_of_call, opened, static, statics
+from funcgrad.transforms.keys import PATHS, REBOUND, SIGNATURES, Signature, behind, key_of_call, opened, static, statics
 from funcgrad.transforms.record import Recorder, Recording
 from funcgrad.transforms.staging import Path, key_of, quick
 from funcgrad.transforms.trace import recorded
@@ -64,6 +64,7 @@ class Jitted:
         given = None if kwargs or self.brings or self.has_static else args
         args, kwargs = self.taken(args, kwargs)
         leaves, in_def = pytree.flatten((args, kwargs))
+        leaves = list(map(behind, leaves))
         mains = _mains(leaves)
         if any(isinstance(m, Recorder) for m in mains):  # a recording has the function's own operations
             return self.body(*args, **kwargs)
@@ -263,7 +264,7 @@ class Jitted:
         """What the program of these arguments amounts to, and how many paths of their signature are compiled."""
         program = self.path(args, kwargs)
         leaves, in_def = pytree.flatten(self.taken(args, kwargs))
-        signature = self.signature(in_def, leaves)
+        signature = self.signature(in_def, list(map(behind, leaves)))
         return stats(program, len(signature.paths) if signature else 0)
 
 

@@ -108,6 +108,11 @@ def opened(args: Any) -> Any:
     return tuple([x.value if type(x) is Fixed else x for x in args])
 
 
+def behind(x: Any) -> Any:
+    """The traced value behind the face of a `Var`."""
+    return x._array if isinstance(x, Tensor) and not isinstance(x, Traced) and isinstance(x._array, Traced) else x
+
+
 def key_of_call(in_def: pytree.TreeDef, leaves: Sequence[Any]) -> tuple[Any, ...] | None:
     """None where nothing tells this call from one with other values: of what is used up, or may change unseen."""
     key = (in_def, *map(_kind, leaves))

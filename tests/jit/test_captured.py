@@ -256,7 +256,7 @@ def test_closing_over_a_traced_value() -> None:
 @pytest.mark.parametrize("where", ["dict", "attribute", "list", "large dict"])
 def test_traced_values_in_what_lives_longer(where: str) -> None:
     """A compiled function that reads state: each gradient has its own traced value in it, and none is kept."""
-    state: Any = {"dict": {}, "attribute": types.SimpleNamespace(), "list": [0.0], "large dict": {k: 0.0 for k in range(500)}}[where]
+    state: Any = {"dict": {}, "attribute": types.SimpleNamespace(), "list": [0.0], "large dict": dict.fromkeys(range(500), 0.0)}[where]
     put = {"attribute": lambda w: setattr(state, "w", w), "list": lambda w: state.__setitem__(0, w)}.get(where, lambda w: state.update(w=w))
     take = {"attribute": lambda: state.w, "list": lambda: state[0]}.get(where, lambda: state["w"])
     f = fg.jit(lambda x: take() ** 2 * x)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import linecache
 import os
+import subprocess
+import sys
 import threading
+import tracemalloc
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +22,7 @@ from funcgrad.program import clusters, maps
 from funcgrad.program.codegen import compiled, source
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.program import Program
+from funcgrad.program.threads import spread
 from funcgrad.transforms.record import record
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -116,6 +120,19 @@ def test_dtypes(dtype: Any) -> None:
     """Each in its own loops, and through casts into another."""
     x, y = numbers(SIZES[4], 0, dtype), numbers(SIZES[4], 1, dtype)
     assert_same(lambda x, y: [x * y - x, (x + y).astype(np.complex128) * 2, np.where(x == y, x, y + 1)], x, y, tiled=True)
+
+
+def test_parts_of_complex_numbers() -> None:
+    """They are views of what would be written over."""
+
+    def f(x: Any, y: Any) -> Any:
+        z = x * y
+        real, imag = np.real(z), np.imag(z)
+        w = np.exp(z * y) - x
+        return [np.abs(w) * real + imag, np.real(w * 2)]
+
+    assert_same(f, numbers(SIZES[1], 0, complex), numbers(SIZES[1], 1, complex), tiled=True)
+    assert_same(f, numbers(50, 0, complex), numbers(50, 1, complex))
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, *SIZES])
@@ -278,7 +295,94 @@ def test_what_raises_in_a_tile(threads: int) -> None:
     assert gone() is None
 
 
+def test_nothing_is_left_at_exit() -> None:
+    """A program ends while its threads wait for work."""
+    code = "import numpy as np; from funcgrad.program.threads import spread; import time\n"
+    code += "print(spread(lambda tiles: (any([time.sleep(0.01) for _ in tiles]),), [(0, 1)] * 9, 3))"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "(False,)\n", "")
+
+
+def test_tiles_within_tiles() -> None:
+    """Who asks for help while helping waits for nobody who has not begun."""
+
+    def inner(tiles: Any) -> tuple[bool, ...]:
+        return (sum(1 for _ in tiles) > 0,)
+
+    def outer(tiles: Any) -> tuple[bool, ...]:
+        return (any(spread(inner, [(0, 1)] * 5, 4)[0] for _ in tiles),)
+
+    assert spread(outer, [(0, 1)] * 40, 4) == (True,)
+
+
+# ---- small work
+
+
+def test_writing_over_what_is_dead() -> None:
+    """Not over inputs, outputs, or what a view is of."""
+
+    def f(x: Any, y: Any) -> Any:
+        a = x * y
+        b = a + x
+        c = b[1:5].reshape(2, 2)
+        d = np.exp(b) - b
+        e = np.maximum(d * 2, y) - d
+        return [a, c, np.sum(e), e[::-1], np.negative(-(x + y))]
+
+    for n in (5, 8, 40, 5000):
+        assert_same(f, numbers(n), numbers(n, 1))
+    assert "out=" in source(recorded(f, numbers(40), numbers(40))[0])
+
+
+@pytest.mark.parametrize("n", [1, 3, 1000, 50_000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_squares(n: int, dtype: Any) -> None:
+    """NumPy's loop for the exponent 2.0 multiplies."""
+    with np.errstate(all="ignore"):
+        assert_same(lambda x: [x**2.0, np.power(x, 2)], (numbers(n) * np.exp(50 * numbers(n, 1))).astype(dtype))
+
+
+@pytest.mark.parametrize("shape", [(7,), (1000,), (3, 4), (400, 5), (400, 8), (4, 3, 6)])
+def test_reductions(shape: tuple[int, ...]) -> None:
+    """Over all axes and over the last, in their shortest spelling."""
+
+    def f(x: Any) -> Any:
+        made = [r(x, axis=axis) for r in (np.sum, np.mean, np.max, np.min, np.prod) for axis in (None, -1, 0)]
+        return [*made, np.any(x > 0), np.dot(x[0], x.T) if x.ndim == 2 else x]
+
+    assert_same(f, np.random.default_rng(0).normal(size=shape))
+
+
 # ---- memory
+
+
+def rosenbrock(x: Any) -> Any:
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def test_large_work_takes_the_memory_of_its_results() -> None:
+    """And of a few tiles."""
+    n = 20 * TILE
+    program, values = recorded(fg.grad(rosenbrock), np.ones(n))
+    function = compiled(program, 1)
+    function(*values)
+    tracemalloc.start()
+    function(*values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n + 5 * 8 * TILE
+
+
+def test_what_is_used_no_more_is_let_go() -> None:
+    """Also where there are no tiles."""
+    n = 1 << 18
+    program, values = recorded(lambda x: [x[np.argsort(x[np.argsort(x[np.argsort(-x)])])]], np.arange(float(n)))
+    function = compiled(program, 1)
+    tracemalloc.start()
+    function(*values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3.5 * 8 * n
 
 
 def test_compiled_functions_are_let_go() -> None:

@@ -22,6 +22,9 @@ FACTOR = 2.0
 MODEL = types.SimpleNamespace(w=np.ones(3))
 
 
+ONES = np.ones(2)
+
+
 def scaled(x: Any) -> Any:
     return FACTOR * x
 
@@ -84,7 +87,7 @@ def test_captured_arrays_are_read_at_each_call(size: int) -> None:
         buffer[:] = k
         assert f(2.0) == 2.0 * k * size
         assert buffer.flags.writeable
-    assert f.stats(2.0)["paths"] == 1
+    assert f.stats(2.0).paths == 1
     np.testing.assert_allclose(fg.grad(f)(1.0), 39.0 * size)
 
 
@@ -133,7 +136,7 @@ def test_globals(monkeypatch: Any) -> None:
 def test_defaults() -> None:
     """Default arguments are what the function reads."""
 
-    def f(x, *, scale=2.0, offset=np.ones(2)):
+    def f(x, *, scale=2.0, offset=ONES):
         return np.sum(x * scale + offset)
 
     g = fg.jit(f)
@@ -230,7 +233,7 @@ def test_memo() -> None:
 
     g = fg.jit(f)
     assert [g(2.0) for _ in range(5)] == [6.0] * 5
-    assert g.stats(2.0)["paths"] == 1
+    assert g.stats(2.0).paths == 1
 
 
 # ---- traced values

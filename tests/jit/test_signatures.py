@@ -69,7 +69,7 @@ def test_static_arguments() -> None:
                 out = g(1, n, mode=mode)
                 assert (out, type(out)) == (f(1, n, mode=mode), type(f(1, n, mode=mode)))
     assert {type(n) for n, _ in seen} == {int, float, bool}
-    assert g.stats(1.0, 2, mode="a")["paths"] == 0
+    assert g.stats(1.0, 2, mode="a").paths == 0
     assert fg.jit(static_argnums=-1)(lambda x, n: x * n)(2.0, 3) == 6.0
 
 
@@ -77,7 +77,7 @@ def test_looks_at_static_arguments_are_no_guards() -> None:
     """`range(n)` of one."""
     f = fg.jit(lambda x, n: sum(x**k for k in range(n)), static_argnums=1)
     assert [f(2.0, n) for n in (3, 3, 3, 4, 4, 4)] == [7.0] * 3 + [15.0] * 3
-    assert f.stats(2.0, 3)["guards"] == 0
+    assert f.stats(2.0, 3).guards == 0
 
 
 def test_scalars_arrays_and_tensors_are_told_apart() -> None:
@@ -101,7 +101,7 @@ def test_ever_new_shapes_keep_memory_bounded() -> None:
     for k in (3, 900, 2000):
         x = np.ones(k)
         assert [f(x) for _ in range(4)] == [np.sum(np.sin(x) * x)] * 4
-        assert f.stats(x)["paths"] == 1
+        assert f.stats(x).paths == 1
 
 
 def test_functions_that_are_compiled_anew_are_not_kept() -> None:
@@ -123,9 +123,9 @@ def test_clear() -> None:
     f = fg.jit(lambda x: x * 2)
     for _ in range(3):
         f(1.0)
-    assert f.stats(1.0)["paths"] == 1
+    assert f.stats(1.0).paths == 1
     f.clear()
-    assert f.stats(1.0)["paths"] == 0
+    assert f.stats(1.0).paths == 0
     assert f(1.0) == 2.0
 
 

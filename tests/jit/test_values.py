@@ -19,7 +19,7 @@ def thrice(f: Any, *args: Any, **kwargs: Any) -> list[Any]:
 
 
 def compiled_paths(f: Any, *args: Any) -> int:
-    return f.stats(*args)["paths"]
+    return f.stats(*args).paths
 
 
 # ---- results

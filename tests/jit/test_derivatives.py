@@ -151,3 +151,11 @@ def test_compiled_in_compiled() -> None:
             np.testing.assert_allclose(outer(x), np.cos(1.0) * 3 * np.sin(1.0))
             np.testing.assert_allclose(fg.jacrev(outer)(x)[0], np.cos(1.0) ** 2 - np.array([3, 0, 0]) * np.sin(1.0) ** 2)
     assert outer.stats(x).paths == 1
+
+
+def test_what_no_cotangent_comes_to() -> None:
+    """An output that a compiled pull does not need has zeros of its own dtype."""
+    x = np.array([0.3, 0.7])
+    f = fg.jit(lambda x: np.sum(np.sin(x)))
+    g = fg.jacfwd(fg.jacfwd(lambda x: [f(x) for _ in range(3)][-1]))
+    np.testing.assert_allclose(fg.jacfwd(lambda x: np.sum(g(x)))(x), -np.cos(x))

@@ -114,7 +114,8 @@ def test_functions_that_are_compiled_anew_are_not_kept() -> None:
     del f
     gc.collect()
     assert not any(r() for r in dead)
-    assert sum(name.startswith("<funcgrad program") for name in linecache.cache) <= 1100
+    held = sum(name.startswith("<funcgrad program") for name in linecache.cache)
+    assert held <= 2500  # what the caches of compiled programs, scans and loops hold together
 
 
 def test_clear() -> None:

@@ -54,8 +54,10 @@ def tiles(cluster: Cluster) -> tuple[tuple[int, int], ...]:
 def is_compact(cluster: Cluster) -> bool:
     """Whether what tiles reach beyond their own is little of them: else too much would be computed twice."""
     least = min(j - i for i, j in tiles(cluster))
-    n = length(cluster)
-    return all(8 * max(e.behind - e.before, abs(e.before), abs(e.behind), n - e.n) <= least for e in extents(cluster).values())
+    n, found = length(cluster), extents(cluster)
+    sums = [s for s in cluster.statements if isinstance(s, Buffer)]
+    parts = [Extent(before, behind, x.shape[cluster.axis]) for s in sums for x, before, behind in _reads(s, cluster.axis, found)]
+    return all(8 * max(e.behind - e.before, abs(e.before), abs(e.behind), n - e.n) <= least for e in [*found.values(), *parts])
 
 
 def extents(cluster: Cluster) -> dict[int, Extent]:

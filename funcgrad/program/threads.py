@@ -136,8 +136,4 @@ _teams: dict[int, Team] = {}
 def team() -> Team:
     """That of this process: a forked one inherits the object, and none of its threads."""
     pid = os.getpid()
-    found = _teams.get(pid)
-    if found is None:
-        _teams.clear()
-        found = _teams.setdefault(pid, Team())
-    return found
+    return _teams.get(pid) or _teams.setdefault(pid, Team())

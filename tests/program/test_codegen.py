@@ -189,6 +189,16 @@ def test_stencils(shape: tuple[int, int]) -> None:
     assert_same(lambda x: [stencil(x), fg.grad(stencil)(x)], np.random.default_rng(1).normal(size=shape))
 
 
+def test_far_shifts_in_short_tiles() -> None:
+    """A tile of a single long row is no place for what is shifted by two."""
+
+    def f(x: Any, y: Any) -> Any:
+        return fg.vjp(lambda z: [z[2:, 1:], z[:-1]], x)[1]([y[2:, 1:], np.sin(y[:-1])])[0] + x
+
+    x = np.random.default_rng(0).normal(size=(39, 9918))
+    assert_same(f, x, x + 1)
+
+
 def random_function(rng: np.random.Generator, steps: int = 14) -> Callable[[Any, Any, Any], Any]:
     """Maps, slices, sums and pads in any order."""
     ways = rng.integers(0, 10, steps)

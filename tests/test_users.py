@@ -319,9 +319,7 @@ def test_check_grads_near_the_end_of_a_domain() -> None:
 
 def test_rooms_that_most_programs_need_not_load_later() -> None:
     """Programs, control flow, `jit` and the solvers double the time to start, so they come when they are asked for."""
-    code = (
-        "import funcgrad, sys; print([m for m in sys.modules if m in ('funcgrad.program', 'funcgrad.control')])"
-    )
+    code = "import funcgrad, sys; print([m for m in sys.modules if m in ('funcgrad.program', 'funcgrad.control')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
     for name in fg.__all__:

@@ -35,6 +35,28 @@ def funcgrad(task: Any, params: tuple[Any, ...], constants: tuple[Any, ...]) -> 
     return lambda: asked(*params, *constants)
 
 
+def jit(task: Any, params: tuple[Any, ...], constants: tuple[Any, ...]) -> Callable[[], Any]:
+    """The derivative that funcgrad compiles, which takes two calls."""
+    import funcgrad as fg
+
+    if task.name == "lorenz":
+        raise CannotError("12,000 operations in a Python loop take minutes to compile; by `fg.scan` they are one loop")
+
+    def objective(*args: Any) -> Any:
+        return task.objective(np, *args)
+
+    everything = tuple(range(len(params)))
+    asked = {
+        "hessian": fg.hessian(objective),
+        "product": lambda *args: fg.hvp(objective, args[:-1], args[-1:]),
+        "gradient": fg.value_and_grad(objective, argnums=everything),
+    }
+    compiled = fg.jit(asked[task.ask])
+    for _ in range(3):
+        compiled(*params, *constants)
+    return lambda: compiled(*params, *constants)
+
+
 def autograd(task: Any, params: tuple[Any, ...], constants: tuple[Any, ...]) -> Callable[[], Any]:
     import autograd
     import autograd.numpy
@@ -70,7 +92,7 @@ def mygrad(task: Any, params: tuple[Any, ...], constants: tuple[Any, ...]) -> Ca
     return call
 
 
-LIBRARIES = {f.__name__: f for f in (numpy, autograd, mygrad, funcgrad)}
+LIBRARIES = {f.__name__: f for f in (numpy, autograd, mygrad, funcgrad, jit)}
 
 
 def numbers(result: Any) -> list[np.ndarray]:

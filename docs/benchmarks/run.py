@@ -27,7 +27,7 @@ from tasks import TASKS
 
 HERE = Path(__file__).parent
 ROUNDS, SLICE, SLOW, NOISY, QUIET = 5, 0.15, 1.0, 1.3, 1.5
-TITLES = {"numpy": "by hand", "autograd": "autograd", "mygrad": "MyGrad", "funcgrad": "funcgrad"}
+TITLES = {"numpy": "by hand", "autograd": "autograd", "mygrad": "MyGrad", "funcgrad": "funcgrad", "jit": "`fg.jit`"}
 
 # One thread; and the two variables that would slow NumPy's BLAS down, where somebody has set them, are unset.
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -85,11 +85,12 @@ def measured(task: str, names: list[str], core: int) -> dict[str, Worker]:
 
 
 def row(task: str, workers: dict[str, Worker]) -> str:
-    """One line of the table; the fastest library is bold, and its last column compares funcgrad with the work by hand."""
+    """One line of the table; the fastest library is bold, and its last columns compare funcgrad with the work by hand."""
     fastest = min((w.time, name) for name, w in workers.items() if name != "numpy")[1]
     cells = [f"**{w.text()}**" if name == fastest else w.text() for name, w in workers.items()]
-    ratio = workers["funcgrad"].time / workers["numpy"].time
-    return f"| `{task}` | {TASKS[task].what} | {' | '.join(cells)} | {ratio:,.{0 if ratio >= 10 else 2}f} × |"
+    ratios = [workers[name].time / workers["numpy"].time for name in ("funcgrad", "jit")]
+    shown = [f"{r:,.{0 if r >= 10 else 2}f} ×" if r < float("inf") else "–" for r in ratios]
+    return f"| `{task}` | {TASKS[task].what} | {' | '.join([*cells, *shown])} |"
 
 
 def machine() -> str:
@@ -105,7 +106,7 @@ def load() -> float:
 
 
 def page(rows: list[str], notes: list[str], names: list[str], loads: tuple[float, float]) -> str:
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", *names[1:]))
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", *names[1:]) if name != "jit")
     quiet = "It was quiet." if max(loads) < QUIET else "It was shared with other work: times may be too long, and differ between runs."
     heads = " | ".join(TITLES[name] for name in names)
     lines = [
@@ -115,13 +116,14 @@ def page(rows: list[str], notes: list[str], names: list[str], loads: tuple[float
         "*By hand* is a derivative written in NumPy for that function, and no library; the fastest library is bold.",
         "A library is timed where its result agrees with the one by hand; where it has no time, the reason stands below the table.",
         "MyGrad runs with its memory guarding off, as its documentation advises for speed.",
+        "`fg.jit` is funcgrad's derivative, compiled; the two calls in which that happens are not part of the time.",
         "",
         f"{date.today()}; {machine()}; Python {platform.python_version()}; {versions}.",
         f"Load average of the machine before and after: {loads[0]:.1f} and {loads[1]:.1f}. {quiet}",
         "`~` marks times whose rounds disagree: the median is over 1.3 times the fastest.",
         "",
-        f"| task | what | {heads} | funcgrad ÷ by hand |",
-        "|---|---|" + "---:|" * (len(names) + 1),
+        f"| task | what | {heads} | funcgrad ÷ by hand | `fg.jit` ÷ by hand |",
+        "|---|---|" + "---:|" * (len(names) + 2),
         *rows,
         "",
         *notes,
@@ -141,7 +143,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", help="names, with commas between them")
     only = parser.parse_args().tasks
-    names = [name for name in LIBRARIES if importlib.util.find_spec(name)]
+    names = [name for name in LIBRARIES if importlib.util.find_spec("funcgrad" if name == "jit" else name)]
     core = max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
     before, rows, notes = load(), [], []
     for task in only.split(",") if only else TASKS:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from funcgrad.program.program import Program, renumbered, variables
 from funcgrad.tensor import Tensor, of_fresh, user_frame
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import NUMBERS, describe, kind_of
+from funcgrad.transforms.closures import closed_over
 from funcgrad.transforms.record import Recording, alike, in_one_lane, record, same
 
 Function = Callable[[list[Any]], Any]
@@ -55,6 +57,34 @@ def attempt(label: Label, fun: Function, examples: Sequence[Value], borrows: Bor
 def repeats(a: Recording, b: Recording) -> bool:
     """Whether the body did the same twice."""
     return alike(a, b) and a.stamps == b.stamps
+
+
+_AGREED: OrderedDict[Any, None] = OrderedDict()
+"""Code and the programs that two recordings of it agreed in, the latest last."""
+
+KEPT = 256
+
+
+def agree(fun: Any, recording: Recording) -> None:
+    """Remember that two steps of this code did the same."""
+    code = getattr(fun, "__code__", None)
+    if code is not None:
+        _AGREED[code, recording.program] = None
+        if len(_AGREED) > KEPT:
+            _AGREED.popitem(last=False)
+
+
+def agreed(fun: Any, recording: Recording) -> bool:
+    """Whether one recording is enough: the same code once gave the same program twice, and what it met outside it closes over.
+
+    Then all that this call could do otherwise, a constant or a value from elsewhere, stands in the program or among the operands.
+    """
+    if (getattr(fun, "__code__", None), recording.program) not in _AGREED:
+        return False
+    if not recording.operands:
+        return True
+    reached = set(map(id, closed_over(fun)))
+    return all(id(x) in reached for x in recording.operands)
 
 
 def warn_of_change(label: Label, a: Recording, b: Recording) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 from funcgrad import errors, pytree
 from funcgrad.borrow import Borrows
 from funcgrad.control.bodies import (
+    agree,
+    agreed,
     attempt,
     given_back,
     ground_of,
@@ -169,7 +171,7 @@ class Loop:
         self.carry = [grown(x, y) for x, y in zip(self.carry, first.values, strict=False)]
         for x, y, path in zip(self.carry, first.values, self.carry_def.paths, strict=False):
             keep_type(self.label, "the carry", path, x, y)
-        if self.length < 2 and not weak:
+        if (self.length < 2 and not weak) or agreed(self.f, first):
             return first
         second = attempt(self.label, self.step, [*first.values[:n], *self.rows(columns, 1)], borrows)
         if second is not None and weak and not repeats(first, second):
@@ -181,6 +183,7 @@ class Loop:
         if not repeats(first, second):
             warn_of_change(self.label, first, second)
             return None
+        agree(self.f, second)
         return second
 
     def call(self, recording: Recording, unroll: int, keeps: Schedule) -> ScanCall:

@@ -152,7 +152,7 @@ class Every(Schedule):
         for k in reversed(range(len(state))):
             lo = k * self.steps
             cts, rows = again(work, values, state[k], lo, min(lo + self.steps, n), cts, ys, product)
-            parts.append(rows)
+            parts += [rows] if rows else []
         return cts, _joined(work, parts, values, state, cts, ys, product)
 
 
@@ -195,7 +195,7 @@ class Binomial(Schedule):
             start = lo + self.steps * (blocks - 1)
             at = carry if start == lo else work.carry_ahead(values, carry, lo, start)
             cts, rows = again(work, values, at, start, hi, cts, ys, product)
-            parts.append(rows)
+            parts += [rows] if rows else []
             hi = start
             if start == lo:
                 kept.pop()

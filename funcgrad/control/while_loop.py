@@ -138,7 +138,13 @@ class Loop:
 
 
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, checkpoint: int | Schedule | None = None
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool = 1,
+    checkpoint: int | Schedule | None = None,
 ) -> Any:
     """`val = body_fun(i, val)` for i from `lower` to `upper - 1`; gives the last `val`. Reverse mode works, also where a bound is traced.
 
@@ -147,6 +153,7 @@ def fori_loop(
         upper: one more than the last i.
         body_fun: takes i and the value, gives the next value, of the same structure, shapes and dtypes.
         init_val: any pytree of numbers.
+        unroll: how many steps stand in one turn of the generated loop, where the bounds are known. It changes no result.
         checkpoint: what reverse mode keeps, as in `scan`.
 
     >>> fori_loop(0, 5, lambda i, x: x * 2.0 + i, 1.0)
@@ -160,7 +167,7 @@ def fori_loop(
             lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body_fun(c[0], c[2])), (start, stop, init_val), checkpoint=checkpoint
         )
         return found[2]
-    return scan(lambda c, i: (body_fun(i, c), None), init_val, np.arange(bounds[0], max(bounds)), checkpoint=checkpoint)[0]
+    return scan(lambda c, i: (body_fun(i, c), None), init_val, np.arange(bounds[0], max(bounds)), unroll=unroll, checkpoint=checkpoint)[0]
 
 
 def _bound(label: Label, name: str, x: Any) -> Any:

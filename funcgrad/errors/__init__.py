@@ -36,6 +36,7 @@ from funcgrad.errors.programs import (
     GuardError,
     InvalidDataError,
     InvalidProgramError,
+    NoProgramError,
     NotDataError,
     ProgramArgumentError,
 )
@@ -110,6 +111,7 @@ __all__ = [
     "MissingRuleError",
     "NoGradAttributeError",
     "NoGradientError",
+    "NoProgramError",
     "NoRuleError",
     "NoStridesError",
     "NondeterministicError",

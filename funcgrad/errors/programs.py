@@ -13,6 +13,17 @@ class InvalidProgramError(FuncgradError, ValueError):
         super().__init__(f"check: {equation}: {wrong}.")
 
 
+class NoProgramError(FuncgradError, ValueError):
+    """A function does what a program cannot say."""
+
+    def __init__(self, transformation: str, function: str) -> None:
+        self.function = function
+        super().__init__(
+            f"{transformation}: {function} caught an error of NumPy's, or wrote into an array, which equations cannot say. "
+            f"Use `fg.jit({function})`, which runs such a function as it is."
+        )
+
+
 class ProgramArgumentError(FuncgradError, TypeError):
     """A program was called with other arguments than it was recorded for."""
 

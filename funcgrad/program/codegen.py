@@ -191,7 +191,7 @@ class Source:
         for (e, _, dropped), x in zip(s.parts, operands, strict=True):
             at = index_text(e, dropped)
             if len(dropped) < len(v.shape) and at not in views:
-                views[at] = view = f"{name}v{len(views)}"
+                views[at] = view = f"{name}_{len(views)}"
                 self.add(f"{view} = {name}[{at}]")
             self.add(f"{views.get(at, f'{name}[{at}]')} += {x}")
         if views and _size(v) >= LARGE:
@@ -201,6 +201,10 @@ class Source:
         name = e.primitive.name
         scalars = all(not x.shape for x in e.inputs)
         args = [self.atom(x, scalars) for x in e.inputs]
+        if type(e.primitive) is Structured:  # whose name says nothing: it may be that of a user's function
+            return self.call(e.primitive.impl, [self.atom(x, True) for x in e.inputs], e.params)
+        if scalars and name in ("multiply", "divide") and e.outputs[0].dtype.kind == "c":
+            return self.call(e.primitive.impl, args)  # the operators of NumPy's complex scalars have other last bits
         if name in BINARY:
             return f"{args[0]} {BINARY[name]} {args[1]}"
         if name in UNARY:

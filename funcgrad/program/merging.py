@@ -109,7 +109,7 @@ def _pad(x: Atom, made: dict[int, Equation], alone: set[int]) -> tuple[Equation,
 def _buffer(e: Equation, made: dict[int, Equation], alone: set[int], found: dict[int, Any]) -> Buffer | None:
     for sum_so_far, term in (e.inputs, e.inputs[::-1]):
         part = _pad(term, made, alone)
-        if part is None or sum_so_far.shape != e.outputs[0].shape:
+        if part is None or sum_so_far.shape != e.outputs[0].shape or term.shape != sum_so_far.shape:
             continue
         before = found.get(sum_so_far.number) if isinstance(sum_so_far, Var) and sum_so_far.number in alone else None
         if isinstance(before, Buffer):

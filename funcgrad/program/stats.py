@@ -23,6 +23,7 @@ class Stats:
     product of matrices as 2·m·n·k, a Fourier transform as 5·n·log2(n), and of what LAPACK does the cubic term. What moves elements
     counts nothing. A loop counts its steps; of `while_loop`, whose steps nobody knows, it is one, and of branches the dearest.
 
+    >>> import numpy as np
     >>> from funcgrad import jit
     >>> jit(lambda x: np.sum(np.sin(x) * np.sin(x))).stats(np.ones(1000))
     3 equations (4 recorded), no guard; 3,000 flops, 16.0 kB of intermediates, 16.0 kB at once; no path compiled yet

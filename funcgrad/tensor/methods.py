@@ -30,9 +30,16 @@ def binary(ufunc: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, Any], Any],
     return forth, back
 
 
+_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+
+
 def power(x: Any, y: Any) -> Any:
-    """`x ** y`, for which NumPy squares an array where `y` is Python's 2: of bools this is another loop."""
-    return np.square(x) if type(y) is int and y == 2 and dtype_of(x).kind == "b" and shape_of(x) else np.power(x, y)
+    """`x ** y`, which for an array and these numbers of Python's is another ufunc of NumPy's: last bits differ, and dtypes of bools."""
+    if type(y) in (int, float) and y in _POWERS and shape_of(x):
+        kind = dtype_of(x).kind
+        if kind in "fc" or (kind == "b" and type(y) is int and y == 2):
+            return _POWERS[y](x)
+    return np.power(x, y)
 
 
 def comparison(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:

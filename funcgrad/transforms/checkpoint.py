@@ -17,6 +17,7 @@ from funcgrad.ops.shaping import dense
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.program import Program, contents
 from funcgrad.transforms import doors
+from funcgrad.transforms.alike import Alike
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.batch import Batch
 from funcgrad.transforms.calls import Call, Outputs, apply, check_floor, newest
@@ -44,7 +45,7 @@ class Recomputed(Call):
 
     function: Function
     label: Label
-    first: list[list[Value]] = attrs.field(factory=list)
+    first: list[list[Value]] = attrs.field(factory=list, eq=False)
     """The results that are known from the run that was written down; given out once, and not kept."""
 
     @property
@@ -53,7 +54,11 @@ class Recomputed(Call):
         return (self.name, self.function) if attrs.has(type(self.function)) and self.function == self.function else None
 
     def recorded(self, values: Sequence[Value]) -> Recomputed:
-        if attrs.has(type(self.function)):
+        function: Any = self.function
+        if isinstance(function, (Pushed, Pulled)):  # what is pushed or pulled is recorded, and stays what is recomputed
+            inner = function.call.recorded(values[: function.n])
+            return attrs.evolve(self, function=attrs.evolve(function, call=inner))
+        if attrs.has(type(function)):
             return self
         recording = record(self.label, self.function, values)
         return attrs.evolve(self, function=Evaluated(recording.program, recording.operands)) if recording.is_straight else self
@@ -112,7 +117,7 @@ class Spread:
 class Pushed:
     """Results and their tangents; the tangents of the operands at `moving` come last."""
 
-    call: Recomputed = attrs.field(eq=lambda call: call.key or id(call), hash=False)
+    call: Recomputed = attrs.field(eq=lambda call: call.key or Alike(call), hash=False)
     moving: tuple[int, ...]
     n: int
 
@@ -145,7 +150,7 @@ def _pull(node: Node, cts: Any, acc: Cotangents) -> None:
 class Pulled:
     """The cotangents of the operands at `wanted`; those of the results at `came` come last."""
 
-    call: Recomputed = attrs.field(eq=lambda call: call.key or id(call), hash=False)
+    call: Recomputed = attrs.field(eq=lambda call: call.key or Alike(call), hash=False)
     wanted: tuple[int, ...]
     came: tuple[int, ...]
     n: int

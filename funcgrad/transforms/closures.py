@@ -22,7 +22,7 @@ from funcgrad.tensor import wrap
 T = TypeVar("T")
 
 OPAQUE = {*sys.stdlib_module_names, "numpy", "scipy", "funcgrad"}
-_OURS = {"funcgrad.transforms.arguments", "funcgrad.transforms.custom", "funcgrad.transforms.external"}
+OURS = {"funcgrad.transforms.arguments", "funcgrad.transforms.custom", "funcgrad.transforms.external"}
 EMPTY = object()
 
 LARGEST = 10_000
@@ -133,7 +133,7 @@ def state_of(x: Any) -> dict[str, Any]:
 
 @functools.lru_cache(4096)
 def is_open(cls: Any) -> bool:
-    return cls.__module__ in _OURS or cls.__module__.partition(".")[0] not in OPAQUE
+    return cls.__module__ in OURS or cls.__module__.partition(".")[0] not in OPAQUE
 
 
 @functools.lru_cache(4096)

@@ -160,7 +160,7 @@ def paired(program: Program, mask: Mask, wanted: Mask, product: Product | None =
         seeds = [(y._node, ct) for y, ct in pairs if type(y) is LinTracer and y._main is m]
         found = walk(seeds, product) if seeds else {}
         leaves = [(t, v) for t, v, yes in zip(given, program.inputs, mask, strict=True) if yes]
-        return outs, [full(zero(v) if (g := found.get(t._node[0])) is None else g, v) for t, v in leaves]
+        return outs, [full(zero(t) if (g := found.get(t._node[0])) is None else g, v) for t, v in leaves]
 
     made = derived(fun, [*program.inputs, *asked])
     joint = made.program

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, overload
 from funcgrad.program.standalone import module
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.jitted import Jitted
-from funcgrad.transforms.staging import key_of
+from funcgrad.transforms.quick import key_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,6 +62,9 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
     It is recorded at its first two calls, and compiled where the two agree. Python's `if` and `while` may look at values: each path is
     compiled, and left where a value says otherwise. What does something else each time runs as it is, with one warning.
 
+    Arrays that it closes over are read at each call. Names that are bound anew are noticed: closure cells, defaults, globals, attributes,
+    items of lists and dicts of up to 1,000. Side effects, such as `print`, happen while it is recorded, and not afterwards.
+
     Args:
         fun: any function of pytrees. Without it, `jit(static_argnums=…)` is a decorator.
         static_argnums: positions of arguments that are no numbers, or decide what is done; each value gets its own code.
@@ -70,6 +73,7 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
     The result has `lower(*args)`, the `Program`; `source(*args)`, the same as a module in plain
     NumPy; `stats(*args)`; `clear()`.
 
+    >>> import numpy as np
     >>> f = jit(lambda x: np.sin(x) ** 2)
     >>> [float(f(0.5).round(6)) for _ in range(3)]
     [0.229849, 0.229849, 0.229849]
@@ -84,6 +88,9 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
     def jitted(*args: Any, **kwargs: Any) -> Any:
         if not _switch.off:
             if not kwargs:
+                made = function.last(args)
+                if made is not NotImplemented:
+                    return made
                 key = key_of(args)
                 if key in known:
                     made = known[key](args)

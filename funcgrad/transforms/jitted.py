@@ -5,20 +5,24 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
+import types
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad import errors, pytree
 from funcgrad.core import Label, Traced
-from funcgrad.program.parts import GUARD
+from funcgrad.program.parts import GUARD, Static
 from funcgrad.program.program import Program
 from funcgrad.program.stats import Stats, stats
-from funcgrad.transforms.arguments import dress
+from funcgrad.pytree.compare import is_small
+from funcgrad.transforms.arguments import describe, dress
 from funcgrad.transforms.batch import Batch
-from funcgrad.transforms.keys import PATHS, REBOUND, SIGNATURES, Signature, key_of_call, opened, static, statics
-from funcgrad.transforms.record import Recorder
-from funcgrad.transforms.staging import Path, key_of, quick
+from funcgrad.transforms.closures import closed_over
+from funcgrad.transforms.keys import PATHS, REBOUND, SIGNATURES, Signature, behind, key_of_call, opened, static, statics
+from funcgrad.transforms.quick import key_of, quick
+from funcgrad.transforms.record import Recorder, Recording
+from funcgrad.transforms.staging import Path
 from funcgrad.transforms.trace import recorded
 from funcgrad.transforms.watching import Watch, unbound
 
@@ -40,6 +44,7 @@ class Jitted:
         self.has_static = bool(static_argnums or static_argnames)
         self.known: dict[Any, Signature] = {}
         self.quick: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}
+        self.last: Callable[[tuple[Any, ...]], Any] = _unknown
         self.lock = threading.RLock()
         self.warned: set[str] = set()
         self.is_crowded = False
@@ -53,7 +58,11 @@ class Jitted:
         """Forget all that is compiled."""
         with self.lock:
             self.known.clear()
-            self.quick.clear()
+            self.forget_ways()
+
+    def forget_ways(self) -> None:
+        self.quick.clear()
+        self.last = _unknown
 
     # ---- a call
 
@@ -61,6 +70,7 @@ class Jitted:
         given = None if kwargs or self.brings or self.has_static else args
         args, kwargs = self.taken(args, kwargs)
         leaves, in_def = pytree.flatten((args, kwargs))
+        leaves = list(map(behind, leaves))
         mains = _mains(leaves)
         if any(isinstance(m, Recorder) for m in mains):  # a recording has the function's own operations
             return self.body(*args, **kwargs)
@@ -114,7 +124,7 @@ class Jitted:
                 break
             signature.was_used = False
             self.known[key] = signature
-        self.quick.clear()
+        self.forget_ways()
         if not signature.paths and not self.is_crowded:
             self.is_crowded = True
             self.warn("it meets ever new shapes or static arguments: from now on the first call with each")
@@ -123,12 +133,22 @@ class Jitted:
         """The next call with such arguments goes the short way to the path that was taken now."""
         key = None if args is None else key_of(args)
         watch = signature.watch
-        if key is not None and args is not None and watch is not None:
-            way = quick(path, None if watch.is_empty else watch.holds, args)
-            if way is not None:
-                if len(self.quick) >= QUICK:
-                    self.quick.clear()
-                self.quick[key] = way
+        if key is None or args is None or watch is None:
+            return
+        ways = path.ways
+        way = ways.get(key)
+        if way is None:
+            way = quick(path, None if watch.is_empty else watch.quick(), args)
+            if len(ways) >= QUICK:
+                ways.clear()
+            ways[key] = way
+        if way is None:
+            return
+        if len(self.quick) >= QUICK:
+            self.quick.clear()
+        self.quick[key] = way
+        if not any(isinstance(x, Traced) for x in args):
+            self.last = way
 
     # ---- what the function reads
 
@@ -147,21 +167,19 @@ class Jitted:
             signature.waiting.clear()
             signature.agreements.clear()
             signature.changes += 1
-            self.quick.clear()
+            self.forget_ways()
 
     # ---- recording
 
     def recorded(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """One more recording, and the result of the call by it. What raises runs as it is, so that the error is the function's own."""
         watch = Watch(self.inner, *statics(leaves))
-        try:
-            program, recording = recorded(self.label, self.body, args, kwargs)
-        except Exception as error:
-            why = _reason(error)
-            del error
+        made = self.tried(args, kwargs)
+        if isinstance(made, str):
             result = self.body(*args, **kwargs)
-            self.give_up(signature, why)
+            self.give_up(signature, made)
             return result
+        program, recording = made
         mains = [*_mains(leaves), *_mains(program.captures)]
         if mains and (recording.spoiled or any(isinstance(m, Recorder) for m in mains)):
             return self.body(*args, **kwargs)
@@ -172,6 +190,20 @@ class Jitted:
             return path.results(recording.values, leaves, path.values(leaves))
         made = path.run(leaves, by_equations=True)
         return self.body(*args, **kwargs) if made is NotImplemented else made
+
+    def tried(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Recording] | str:
+        """A recording, or why there can be none."""
+        try:
+            program, recording = recorded(self.label, self.body, args, kwargs)
+        except Exception as error:
+            return _reason(error)
+        assert program.signature is not None
+        for y in program.signature.outs:
+            if type(y) is Static and not _is_plain(y.value):
+                if hasattr(y.value, "__await__"):
+                    y.value.close()  # which nobody will await
+                return f"it returns {describe(y.value)}. Return numbers"
+        return program, recording
 
     def keep(self, signature: Signature, path: Path, program: Program, watch: Watch) -> None:
         """A path is compiled when it has been recorded twice alike, and the function read the same both times."""
@@ -204,7 +236,9 @@ class Jitted:
         for x in changed:
             signature.agreements[id(x)] = signature.agreements.get(id(x), 0) + 1
         before.look_again({i for i, n in signature.agreements.items() if n >= TRUSTED})
-        self.quick.clear()
+        for p in signature.paths:
+            p.ways = {}
+        self.forget_ways()
 
     def enter(self, signature: Signature, path: Path, program: Program) -> None:
         with self.lock:
@@ -213,6 +247,7 @@ class Jitted:
             k, earlier = next(((k, p) for k, p in enumerate(signature.waiting) if p.answers == path.answers), (0, None))
             if earlier is not None and path.is_like(earlier):
                 del signature.waiting[k]
+                path.agree(earlier)
                 signature.paths = (path, *signature.paths)
                 return
             if earlier is None and len(signature.waiting) + len(signature.paths) < PATHS:
@@ -248,8 +283,12 @@ class Jitted:
         """What the program of these arguments amounts to, and how many paths of their signature are compiled."""
         program = self.path(args, kwargs)
         leaves, in_def = pytree.flatten(self.taken(args, kwargs))
-        signature = self.signature(in_def, leaves)
+        signature = self.signature(in_def, list(map(behind, leaves)))
         return stats(program, len(signature.paths) if signature else 0)
+
+
+def _unknown(args: tuple[Any, ...]) -> Any:
+    return NotImplemented
 
 
 def _mains(values: Sequence[Any]) -> list[Any]:
@@ -260,6 +299,12 @@ def _mains(values: Sequence[Any]) -> list[Any]:
             found.append(x._main)
             x = x._value
     return found
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether a result that is no number cannot hold a traced value."""
+    lazy = hasattr(x, "__next__") or hasattr(x, "__await__")
+    return (is_small(x) and type(x) is not types.FunctionType) or not (lazy or closed_over(x))
 
 
 def _where(a: Program, b: Program) -> str:

@@ -53,6 +53,7 @@ class Signature:
 class Fixed:
     """A static argument."""
 
+    __pytree__ = False
     value: Any
 
     def __eq__(self, other: object) -> bool:
@@ -105,6 +106,11 @@ def opened(args: Any) -> Any:
     if isinstance(args, dict):
         return {name: x.value if type(x) is Fixed else x for name, x in args.items()}
     return tuple([x.value if type(x) is Fixed else x for x in args])
+
+
+def behind(x: Any) -> Any:
+    """The traced value behind the face of a `Var`."""
+    return x._array if isinstance(x, Tensor) and not isinstance(x, Traced) and isinstance(x._array, Traced) else x
 
 
 def key_of_call(in_def: pytree.TreeDef, leaves: Sequence[Any]) -> tuple[Any, ...] | None:

@@ -14,7 +14,7 @@ import attrs
 
 from funcgrad import errors, pytree
 from funcgrad.borrow import HELD
-from funcgrad.core import Value, tick
+from funcgrad.core import Spec, Value, tick
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.codegen import Missed, compiled
 from funcgrad.program.evaluate import evaluate
@@ -185,7 +185,7 @@ def _pull(node: Node, cts: Any, acc: Cotangents) -> None:
 def _pull_by(node: Node, cts: Any, acc: Cotangents, product: Product | None) -> None:
     work, values, parents, state = node[4:]
     asked = [ct for ct, yes in zip(cts, work.wanted, strict=True) if yes]
-    given = [zero(v) if ct is None else full(ct, v) for ct, v in zip(asked, work.asked, strict=True)]
+    given = [zero(Spec(v.shape, v.dtype)) if ct is None else full(ct, v) for ct, v in zip(asked, work.asked, strict=True)]
     for p, g in zip(parents, work.back(values, state, given, product), strict=True):
         accumulate(acc, p[0], g)
 

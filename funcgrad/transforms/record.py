@@ -6,7 +6,7 @@ nothing traced flows inside, and every look goes through a guard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -20,6 +20,7 @@ from funcgrad.ops import reductions
 from funcgrad.ops.kinds import Structured
 from funcgrad.ops.shaping import astype
 from funcgrad.program.lower import LOWER, typed
+from funcgrad.program.parts import known
 from funcgrad.program.passes.dead import without_dead_code
 from funcgrad.program.program import (
     FILL,
@@ -39,6 +40,7 @@ from funcgrad.program.promotion import PYTHON_NUMBERS
 from funcgrad.program.vocabulary import IOTA, OWN, of_equation
 from funcgrad.tensor import Tracer, user_frame
 from funcgrad.transforms import scalars
+from funcgrad.transforms.alike import Alike
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.batching import lane_of
@@ -99,7 +101,7 @@ class Recorder(Interpreter):
         self.line: Line | None = None  # of the equation that a derived one comes from
         self.spoiled = False  # whether an operation raised, which the function may have caught; or an array was written to
         self.borrows = borrows  # keeps large arrays from being written to, if there is one
-        self.errors = np.geterr()
+        self.errors: dict[str, Any] = {**np.geterr()}
         self.quiet = False  # whether the function asks NumPy for less or other words about errors than its caller
         self.operands: list[Any] = []
         self.hidden: dict[int, RecordTracer] = {}  # by id of the operand, which `operands` keeps alive
@@ -155,7 +157,7 @@ class Recorder(Interpreter):
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
         if not self.folds:
-            self.notice(np.geterr())
+            self.notice({**np.geterr()})
         try:
             out = computed(prim, values, params)
         except Exception:
@@ -186,7 +188,7 @@ class Recorder(Interpreter):
             bool((x >= low) & (x <= high))  # beyond, NumPy raises
         return self.equation(astype, [own], [np.broadcast_to(np.zeros((), dtype), x._shape)], {"dtype": dtype})[0]
 
-    def notice(self, now: dict[str, Any]) -> None:
+    def notice(self, now: Mapping[str, Any]) -> None:
         """Where NumPy is to raise, the function looks at whether it does."""
         if now != self.errors:
             self.quiet = True
@@ -274,14 +276,16 @@ def _record_call(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
 def _structured(m: Recorder, call: Call, closed: list[Traced], numbers: Sequence[int]) -> Structured:
     """A primitive that is this call; its results are those of the call's that are numbers."""
     blank: list[Traced] = [m.new() for _ in closed]  # which keep no values
-    held = Reopened(replaced(call, closed, blank) if closed else call, blank)
+    inner = replaced(call, closed, blank) if closed else call
+    held = Reopened(inner, blank)
 
     def meant(args: Sequence[Value], params: dict[str, Any]) -> Any:
         outs = held.run(list(args))
         return tuple([outs[k] for k in numbers])
 
-    key = None if call.key is None or closed else (call.key, tuple(numbers))
-    return Structured(call.name, lambda *args: meant(args, {}), meant, key)
+    key = Alike(inner, blank) if call.key is None or closed else call.key
+    name = f"{call.name}_" if known(call.name) else call.name  # which means something else
+    return Structured(name, lambda *args: meant(args, {}), meant, (key, tuple(numbers)))
 
 
 MEANINGS[Recorder] = _record_call

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import attrs
 
-from funcgrad import errors, pytree
+from funcgrad import errors
 from funcgrad.core import Traced, Value
 from funcgrad.program.calls import Signature, entered, left, typed
 from funcgrad.program.codegen import Missed, compiled
@@ -20,19 +20,15 @@ from funcgrad.program.parts import GUARD, Miss, Static
 from funcgrad.program.program import Program
 from funcgrad.pytree.compare import is_small
 from funcgrad.tensor import Tensor
-from funcgrad.transforms.forward import ForwardTracer
 from funcgrad.transforms.hush import hush, speak
-from funcgrad.transforms.linearize import LinTracer
 from funcgrad.transforms.program_call import ProgramCall
 from funcgrad.transforms.record import Recording, in_one_lane, same
-
-_ndarray = np.ndarray
 
 
 class Path:
     """One path through a function, for one kind of arguments."""
 
-    __slots__ = ("answers", "call", "captures", "is_bare", "program", "quiet", "signature")
+    __slots__ = ("answers", "call", "captures", "is_bare", "program", "quiet", "signature", "ways")
     signature: Signature
 
     def __init__(self, program: Program, recording: Recording) -> None:
@@ -41,6 +37,7 @@ class Path:
         self.captures = tuple([weakref.ref(x) if isinstance(x, Traced) else x for x in program.captures])
         self.is_bare = weakref.ref not in map(type, self.captures)
         self.call = ProgramCall("jit", self.program)
+        self.ways: dict[Any, Any] = {}
         self.answers = tuple([e["answer"] for e in program.equations if e.primitive is GUARD])
 
     def captured(self) -> Sequence[Value]:
@@ -51,11 +48,20 @@ class Path:
         """Whether both are recordings of the same computation."""
         return (
             self.program == other.program
-            and self.signature == other.signature
+            and self._form() == other._form()
             and all(x.value is y.value or is_small(x.value) for x, y in zip(*self._constants(other), strict=True))
             and len(self.captures) == len(other.captures)
             and all(x is not None and same(x, y) for x, y in zip(self.captured(), other.captured(), strict=True))
         )
+
+    def _form(self) -> Any:
+        """The signature without the types of numbers, which may depend on values: a `cond` knows the dtype alone."""
+        return attrs.evolve(self.signature, outs=tuple([y if type(y) is Static else None for y in self.signature.outs]))
+
+    def agree(self, other: Path) -> None:
+        """Numbers of two types become NumPy's."""
+        pairs = zip(self.signature.outs, other.signature.outs, strict=True)
+        self.signature = attrs.evolve(self.signature, outs=tuple([x if x == y else None for x, y in pairs]))
 
     def _constants(self, other: Path) -> tuple[list[Static], list[Static]]:
         """The results that are no numbers."""
@@ -111,98 +117,3 @@ class Path:
         made = iter([left(y, tensors, id(y) in given) for y in outs])
         s = self.signature
         return s.out_def.unflatten([known.value if type(known) is Static else typed(next(made), known) for known in s.outs])
-
-
-# ---- the short way
-
-
-def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What tells calls apart; None where the long way is to be taken."""
-    key: list[Any] = []
-    for x in args:
-        kind = type(x)
-        if kind is _ndarray:
-            key.append(x.dtype)
-            key.append(x.shape)
-        elif kind is float or kind is np.float64:
-            key.append(kind)
-        elif (kind is LinTracer or kind is ForwardTracer) and type(x._value) in (_ndarray, np.float64):
-            key.append(kind)
-            key.append(x._dtype)
-            key.append(x._shape)
-        else:
-            return None
-    return tuple(key)
-
-
-def quick(path: Path, holds: Callable[[], bool] | None, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-    """The call of a path with arguments like these, which gives NotImplemented where it is not to be taken."""
-    signature = path.signature
-    if not path.is_bare or Static in map(type, signature.ins):
-        return None
-    if any(type(x) is _ndarray and not x.dtype.isnative for x in args):
-        return None
-    captures, finish = path.captures, _finish(path)
-    if any(isinstance(x, Traced) for x in args):
-        return _traced(path, holds, finish)
-    run = compiled(path.program)
-
-    def call(args: tuple[Any, ...]) -> Any:
-        if holds is not None and not holds():
-            return NotImplemented
-        try:
-            outs = run(*args, *captures)
-        except Exception:
-            return NotImplemented
-        return finish(outs, args)
-
-    def call_hushed(args: tuple[Any, ...]) -> Any:
-        token = hush()
-        try:
-            return call(args)
-        finally:
-            speak(token)
-
-    return call_hushed if path.quiet else call
-
-
-def _traced(path: Path, holds: Callable[[], bool] | None, finish: Callable[..., Any]) -> Callable[[tuple[Any, ...]], Any]:
-    def call(args: tuple[Any, ...]) -> Any:
-        if holds is not None and not holds():
-            return NotImplemented
-        try:
-            outs = path.call.apply([*args, *path.captures])
-        except (Missed, Miss, errors.LanesDifferError):
-            return NotImplemented
-        except errors.FuncgradError:
-            raise
-        except Exception:
-            return NotImplemented
-        return finish(outs, args)
-
-    return call
-
-
-def _finish(path: Path) -> Callable[[tuple[Any, ...], tuple[Any, ...]], Any]:
-    """What makes of the outputs what the function returns."""
-    signature, captures = path.signature, path.captures
-    inputs = {v.number for v in path.program.inputs}
-    passes = any(getattr(x, "number", None) in inputs for x in path.program.outputs)
-    if signature.out_def is pytree.LEAF and signature.outs[0] is None and not passes:
-
-        def one(outs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-            y = outs[0]
-            if type(y) is _ndarray:
-                if y.base is not None or not y.shape:
-                    return left(y, False, True) if y.shape else y[()]
-                y.setflags(write=False)
-            return y
-
-        return one
-
-    def several(outs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-        given = {*map(id, args), *map(id, captures)} if passes else ()
-        made = iter([left(y, False, id(y) in given) for y in outs])
-        return signature.out_def.unflatten([known.value if type(known) is Static else typed(next(made), known) for known in signature.outs])
-
-    return several

@@ -31,6 +31,7 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Program]:
         fun: takes and gives pytrees.
 
     Raises:
+        NoProgramError: `fun` caught an error that an operation raised, or wrote into an array: no program can say that.
         InputError: an argument that is neither a number, an array of numbers, nor something that two calls can share, by its path.
 
     >>> p = trace(lambda x, y: np.sin(x) * y)(np.ones(3), 2.0)
@@ -47,7 +48,10 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Program]:
     label = label_of("trace", fun)
 
     def traced(*args: P.args, **kwargs: P.kwargs) -> Program:
-        return recorded(label, fun, args, kwargs)[0]
+        program, recording = recorded(label, fun, args, kwargs)
+        if recording.spoiled:
+            raise errors.NoProgramError(str(label), label.function)
+        return program
 
     made: Callable[P, Program] = dress(traced, fun)
     return made

@@ -20,7 +20,7 @@ from funcgrad import errors, pytree
 from funcgrad.core import Frozen, Traced
 from funcgrad.transforms.closures import EMPTY, OPAQUE, content_of, is_open, names_in, slots_of
 
-LARGEST = 256
+LARGEST = 1000
 """Entries: longer containers are data, which nobody rebinds piece by piece."""
 
 SMALL = 64
@@ -33,20 +33,22 @@ _DATA = (np.ndarray, np.generic, Frozen, bool, int, float, complex, str, list, t
 class Watch:
     """The bindings that a function has now. `holds()` says whether it still has them."""
 
-    __slots__ = ("cells", "contents", "dicts", "ids", "large", "lists", "reads", "traced")
+    __slots__ = ("cells", "contents", "dicts", "ids", "large", "lists", "reads", "sizes", "traced")
 
     def __init__(self, *roots: Any) -> None:
         self.cells: list[tuple[Any, Any]] = []
         self.lists: list[tuple[list[Any], tuple[Any, ...]]] = []
         self.reads: list[tuple[Callable[[], Any], Any]] = []
+        self.sizes: list[tuple[Any, int]] = []
         self.traced: list[tuple[Callable[[], Any], Any]] = []
         self.contents: list[tuple[Any, bytes]] = []
         self.large: list[Any] = []
         self.ids: set[int] = set()
         found: dict[int, tuple[Any, dict[Any, Any]]] = {}
-        rest, seen = list(roots), set()
+        rest: list[Any] = list(roots)
+        seen: set[int] = set()
         for x in rest:  # which grows
-            if id(x) not in seen and len(seen) < 16 * LARGEST:
+            if id(x) not in seen and len(seen) < 8 * LARGEST:
                 seen.add(id(x))
                 rest += self._parts(x, found)
         self.dicts = [
@@ -60,7 +62,7 @@ class Watch:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.cells or self.dicts or self.lists or self.reads or self.traced or self.contents)
+        return not (self.cells or self.dicts or self.lists or self.reads or self.sizes or self.traced or self.contents)
 
     def holds(self) -> bool:
         return self.is_bound() and not any(x.tobytes() != was for x, was in self.contents)
@@ -77,6 +79,9 @@ class Watch:
                         return False
                 elif not all(map(operator.is_, pick(holder), was)):
                     return False
+            for holder, size in self.sizes:
+                if len(holder) != size:
+                    return False
             for read, was in self.reads:
                 if read() is not was:
                     return False
@@ -86,6 +91,30 @@ class Watch:
         except (KeyError, IndexError, AttributeError, ValueError):
             return False
         return all(len(items) == len(were) and all(map(operator.is_, items, were)) for items, were in self.lists)
+
+    def quick(self) -> Callable[[], bool]:
+        """`holds` as code, while `look_again` is not called; where there is little to ask."""
+        if self.lists or self.reads or self.traced or len(self.cells) + len(self.dicts) + len(self.sizes) + len(self.contents) > SMALL:
+            return self.holds
+        space: dict[str, Any] = {"all": all, "map": map, "same": operator.is_}
+        terms: list[str] = []
+        for k, (cell, value) in enumerate(self.cells):
+            space |= {f"cell{k}": cell, f"value{k}": value}
+            terms.append(f"cell{k}.cell_contents is value{k}")
+        for k, (holder, pick, was) in enumerate(self.dicts):
+            space |= {f"holder{k}": holder, f"pick{k}": pick, f"was{k}": was}
+            several = type(pick) is operator.itemgetter
+            terms.append(f"all(map(same, pick{k}(holder{k}), was{k}))" if several else f"holder{k}[pick{k}] is was{k}")
+        for k, (holder, size) in enumerate(self.sizes):
+            space[f"sized{k}"] = holder
+            terms.append(f"len(sized{k}) == {size}")
+        for k, (x, content) in enumerate(self.contents):
+            space |= {f"array{k}": x, f"content{k}": content}
+            terms.append(f"array{k}.tobytes() == content{k}")
+        text = f"def holds():\n    try:\n        return {' and '.join(terms)}\n    except (KeyError, ValueError):\n        return False"
+        exec(text, space)
+        made: Callable[[], bool] = space["holds"]
+        return made
 
     def changed(self) -> list[Any]:
         """The arrays that were written to."""
@@ -117,7 +146,7 @@ class Watch:
             found.setdefault(id(holder), (holder, {}))[1][name] = value
 
     def _parts(self, x: Any, found: dict[int, tuple[Any, dict[Any, Any]]]) -> Iterator[Any]:
-        kind = type(x)
+        kind: Any = type(x)
         if isinstance(x, (_ndarray, Frozen, np.generic)):
             self._number(x)
         elif kind is types.FunctionType:
@@ -136,9 +165,10 @@ class Watch:
         elif kind is dict:
             yield from self._of_dict(x, found)
         elif isinstance(x, type):
-            if is_open(x):
-                yield from self._of_class(x, found)
-        elif not isinstance(x, types.ModuleType) and is_open(kind):
+            cls: Any = x
+            if is_open(cls):
+                yield from self._of_class(cls, found)
+        elif kind is types.SimpleNamespace or (not isinstance(x, types.ModuleType) and is_open(kind)):
             yield from self._of_object(x, found)
 
     def _number(self, x: Any) -> None:
@@ -164,8 +194,11 @@ class Watch:
             elif value is not EMPTY:
                 self.cells.append((cell, value))
             yield value
-        yield from f.__defaults__ or ()
-        yield from (f.__kwdefaults__ or {}).values()
+        if f.__defaults__:
+            self.reads.append((functools.partial(getattr, f, "__defaults__"), f.__defaults__))
+            yield f.__defaults__
+        if f.__kwdefaults__:
+            yield f.__kwdefaults__
         yield f.__dict__.get("__wrapped__")
         yield from self._of_globals(space, names_in(f.__code__), found)
 
@@ -188,7 +221,7 @@ class Watch:
         if len(x) > LARGEST:
             return
         if any(isinstance(e, Traced) for e in x):
-            self.reads.append((functools.partial(len, x), len(x)))
+            self.sizes.append((x, len(x)))
             for k, e in enumerate(x):
                 read = functools.partial(operator.getitem, x, k)
                 if isinstance(e, Traced):
@@ -202,7 +235,7 @@ class Watch:
     def _of_dict(self, holder: Any, found: Any) -> Iterator[Any]:
         if len(holder) > LARGEST:
             return
-        self.reads.append((functools.partial(len, holder), len(holder)))
+        self.sizes.append((holder, len(holder)))
         for name, value in list(holder.items()):
             self._entry(found, holder, name, value)
             yield value
@@ -210,7 +243,8 @@ class Watch:
     def _of_object(self, x: Any, found: Any) -> Iterator[Any]:
         if hasattr(x, "__dict__"):
             yield from self._of_dict(x.__dict__, found)
-        for name in slots_of(type(x)):
+        kind: Any = type(x)
+        for name in slots_of(kind):
             value = getattr(x, name, EMPTY)
             read = functools.partial(getattr, x, name)
             if isinstance(value, Traced):
@@ -223,7 +257,8 @@ class Watch:
     def _of_class(self, cls: Any, found: Any) -> Iterator[Any]:
         """What its methods read, and its own data."""
         for base in cls.__mro__:
-            if is_open(base):
+            kind: Any = base
+            if is_open(kind):
                 space = vars(base)
                 for name, value in list(space.items()):
                     if isinstance(value, _DATA) and not name.startswith("__"):

@@ -136,9 +136,9 @@ def test_one_branch_runs() -> None:
         return f
 
     mine, other = told(0), told(1)
-    scanned(lambda p, c: fg.cond(p, mine, other, c))(np.ones(5, bool), 1.0)
-    assert ran.count(0) >= 5
-    assert ran.count(1) <= 2  # when it was recorded
+    scanned(lambda p, c: fg.cond(p, mine, other, c))(np.ones(50, bool), 1.0)
+    assert ran.count(0) >= 50
+    assert ran.count(1) < 10  # when it was recorded
 
 
 def test_arrays_that_branches_write() -> None:

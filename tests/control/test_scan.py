@@ -441,3 +441,24 @@ def test_stored_tracers() -> None:
     fg.scan(lambda c, x: (c + x, kept.append(c)), 0.0, X)
     with pytest.raises(errors.LeakedTracerError, match=r"scan\(<lambda>\).*Return it"):
         kept[0] + 1
+
+
+def test_code_that_was_pure_before() -> None:
+    """One recording is enough where the same code once gave the same program twice; not where what it met outside is new."""
+    rng = np.random.default_rng(0)
+
+    def total(noise: Any, w: Any) -> Any:
+        return fg.scan(lambda c, x: (c * w + noise() * x, None), np.zeros(2), np.ones((3, 2)))[0]
+
+    still = np.ones(2)
+    for _ in range(3):
+        np.testing.assert_array_equal(fg.jacfwd(lambda w: total(lambda: still, w))(1.0), [3.0, 3.0])
+    drawn: list[Any] = []
+
+    def noise() -> Any:
+        drawn.append(rng.normal(size=2))
+        return drawn[-1]
+
+    with pytest.warns(UserWarning, match="something else at each step"):
+        found = total(noise, 1.0)
+    np.testing.assert_allclose(found, sum(drawn[-3:]))

@@ -69,3 +69,45 @@ def test_lane_splitting_runs() -> None:
     """The column of runs counts the paths that many examples take, and each example that runs alone."""
     assert lanes.runs_of(lanes.Row("piecewise", lanes.huber, np.repeat([-2.0, 0.5, 3.0], 8))) == 2
     assert lanes.runs_of(lanes.Row("piecewise", lanes.huber, np.repeat([-2.0, 0.5], [8, 3]))) == 4
+
+
+sys.path.insert(0, str(BENCHMARKS))  # where a script finds its tasks
+spelled = load("benchmark_loops", "loops.py")
+sys.path.remove(str(BENCHMARKS))
+
+
+@pytest.mark.parametrize("name", spelled.ROWS)
+def test_loops(name: str) -> None:
+    """Both spellings of a step give the task's value and derivatives."""
+    size = 7
+    params, constants = TASKS[name].inputs(np.random.default_rng(0), size)
+    expected = TASKS[name].by_hand(*params, *constants)
+    for call in spelled.spellings(name, size):
+        assert libraries.distance(call(), expected) < 1e-10
+
+
+def test_long_loops() -> None:
+    """Checkpoints of the long loop change no digit that counts."""
+    found = [spelled.long_loop(1000, checkpoint)() for checkpoint in spelled.CHECKPOINTS.values()]
+    np.testing.assert_allclose(found[1:], [found[0]] * 3, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:.*different paths")
+def test_lanes_of_loops() -> None:
+    """Three ways to a thousand gradients give the same ones."""
+    first, *others = [call() for call in spelled.lanes().values()]
+    for found in others:
+        np.testing.assert_allclose(found, first, rtol=1e-9)
+
+
+compiling = load("benchmark_compiling", "compiling.py")
+
+
+@pytest.mark.parametrize("row", compiling.ROWS, ids=lambda row: f"{row.name}-{row.size}")
+def test_compiled(row: Any) -> None:
+    """What is timed gives the derivative by hand, compiled or not."""
+    x = compiling.argument(row)[:1000]
+    compiled = fg.jit(fg.grad(row.function))
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x), row.by_hand(x), rtol=1e-12)
+    np.testing.assert_allclose(fg.grad(row.function)(x), row.by_hand(x), rtol=1e-12)

@@ -223,6 +223,37 @@ def test_looks_under_vmap() -> None:
             fg.vmap(lambda x, order=order: np.ravel(x.T, order=order))(np.ones((2, 3, 4)))
 
 
+def test_bodies_of_loops() -> None:
+    """A body runs at its first steps alone, unless it looks at values or writes; then at each step, and what comes out is the same."""
+    printed: list[int] = []
+    table = [2.0, 3.0, 4.0]
+
+    def straight(c, x):
+        printed.append(1)
+        return c + x, c
+
+    def looking(c, x):
+        printed.append(1)
+        return (c + x if c >= 0 else c), c
+
+    def writing(c, x):
+        printed.append(1)
+        a = np.zeros(1)
+        y = a + c
+        a[0] = x
+        return c + a[0] * y[0] ** 0, c
+
+    counts = []
+    for f in (straight, looking, writing):
+        printed.clear()
+        assert fg.scan(f, np.float64(0.0), np.arange(50.0))[0] == 1225
+        counts.append(len(printed))
+    assert counts[0] == 2
+    assert counts[1] > 50
+    assert counts[2] > 50
+    assert fg.scan(lambda c, i: (c * table[int(i)], None), 1.0, np.arange(3))[0] == 24
+
+
 def test_scipy_functions() -> None:
     """SciPy's functions raise: ufuncs by our error, the others by one of their own."""
     special = pytest.importorskip("scipy.special")

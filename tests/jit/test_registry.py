@@ -91,3 +91,20 @@ def assert_same(found: Any, expected: Any, what: str, p: Problem) -> None:
         size = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
         rtol = 1e3 * float(np.finfo(b.dtype).eps)
         np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * (size + 1), err_msg=what)
+
+
+@parts
+def test_lanes(n: int) -> None:
+    """`vmap(jit f)` is `vmap(f)`, in a third of the cases; also where lanes part."""
+    for case in part(n, [c for c in CASES if not c.values_only])[::3]:
+        p = problem(case)
+        if not p.x:
+            continue
+        lanes = [np.stack([x, 0.75 * x, x]) for x in p.x]
+        try:
+            expected = fg.vmap(p.__call__)(*lanes)
+        except Exception:  # what has no lanes, or other shapes in each
+            continue
+        f = fg.jit(p.__call__)
+        for k in range(3):
+            assert_same(fg.vmap(f)(*lanes), expected, f"vmap(jit f) of {case.name}, call {k}", p)

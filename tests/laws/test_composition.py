@@ -44,6 +44,12 @@ def _custom_vjp(f: Function) -> Function:
     return wrapped
 
 
+def _jit(f: Function) -> Function:
+    """Compiled at the third call."""
+    compiled = fg.jit(f)
+    return lambda x: [compiled(x) for _ in range(3)][-1]
+
+
 def _closing_over(f: Function) -> Function:
     """`2 f(u) - f(x)` at `u = x`: by rule in `u`, and by code in `x`, which is closed over."""
 
@@ -68,7 +74,7 @@ D: dict[str, Callable[[Function], Function]] = {
 }
 """The derivative along a direction; of the Hessian, along two."""
 
-SAME = {"checkpoint": fg.checkpoint, "custom_jvp": _custom_jvp, "custom_vjp": _custom_vjp, "closing_over": _closing_over}
+SAME = {"checkpoint": fg.checkpoint, "custom_jvp": _custom_jvp, "custom_vjp": _custom_vjp, "jit": _jit, "closing_over": _closing_over}
 """The function itself, with another way to its derivative."""
 
 WEIGHTS = np.array([1.0, -2.0, 0.5])

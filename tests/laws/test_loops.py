@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from tests.laws.loops import Node, Plain, Structured, nests, result
 
-quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings().max_examples
+quick = settings(
+    max_examples=EXAMPLES if EXAMPLES > 1000 else max(25, EXAMPLES // 2),  # a nest costs ten times what another example does
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 def inputs(seed: int, lanes: int = 0) -> tuple[Any, ...]:

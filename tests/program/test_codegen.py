@@ -421,3 +421,16 @@ def test_compiled_functions_are_let_go() -> None:
     compiled.cache_clear()
     gc.collect()
     assert len(linecache.cache) <= count
+
+
+@pytest.mark.parametrize("before", range(12))
+def test_names_of_views_are_their_own(before: int) -> None:
+    """The parts of a buffer, which may be the variable `k_`, are not called as the constants are, `k_0`."""
+
+    def f(x):
+        for _ in range(before):
+            x = np.sin(x)
+        return np.pad(x[:2] * 3.0, (1, 2)) + np.pad(x[2:] * 5.0, (2, 2)) + np.pad(x * 7.0, (1, 1))
+
+    x = np.array([0.5, 1.0, 2.0])
+    assert compiled(fg.trace(f)(x).closed)(x)[0].tolist() == f(x).tolist()

@@ -124,7 +124,7 @@ def _custom(x: Any) -> Any:
 
 
 NO_DATA: dict[str, tuple[Callable[[], Program], str]] = {
-    "custom rule": (lambda: fg.trace(_custom)(2.0), r"square \(test_data\.py:\d+ in _custom\) was made at run time"),
+    "custom rule": (lambda: fg.trace(_custom)(2.0), r"square_? \(test_data\.py:\d+ in _custom\) was made at run time"),
     "external": (lambda: fg.trace(fg.external(float, derivative="central"))(2.0), "was made at run time"),
     "class": (lambda: fg.trace(lambda p: p.x)(Point(1.0)), "Point is no container of Python's or NumPy's own"),
     "function": (lambda: fg.trace(lambda x, f: f(x))(1.0, np.sin), "f is <ufunc 'sin'>"),

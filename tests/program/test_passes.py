@@ -123,6 +123,7 @@ M = np.arange(6.0).reshape(2, 3)
 I = np.arange(4)
 S = np.float64(1.5)
 OF_X, OF_BOTH = (X,), (X, Y)
+OF_TINY = (np.array([5e-324, 7 * 5e-324, 1e308, -1e-310, 0.1]),)
 
 REWRITES: list[tuple[str, Callable[..., Any], tuple[Any, ...], str]] = [
     ("-(x * c)", lambda x: -(x * 3.0), OF_X, "multiply"),
@@ -156,6 +157,11 @@ REWRITES: list[tuple[str, Callable[..., Any], tuple[Any, ...], str]] = [
     ("x * 0", lambda x: np.exp(x * 0.0), OF_X, "multiply exp"),
     ("x / 2", lambda x: x / 2.0, OF_X, "multiply"),
     ("x / 3", lambda x: x / 3.0, OF_X, "divide"),
+    ("(x * 2) * c", lambda x: x * 2.0 * 1.7, OF_TINY, "multiply"),
+    ("(x * n) * 4", lambda x: x * 3.0 * 4.0, OF_TINY, "multiply"),
+    ("(x * c) * 4, where x * c is rounded", lambda x: x * 1.7 * 4.0, OF_TINY, "multiply multiply"),
+    ("(x * 2) * c, where x * 2 is too large", lambda x: x * 2.0 * 0.3, OF_TINY, "multiply multiply"),
+    ("(x * 3) * 5", lambda x: x * 3.0 * 5.0, OF_TINY, "multiply multiply"),
     ("x + 0", lambda x: np.exp(x + 0.0), OF_X, "add exp"),
     ("x + -0.0", lambda x: np.exp(x + -0.0), OF_X, "exp"),
     ("x + 0 of what is not -0.0", lambda x: np.sin(np.exp(x) + 0.0), OF_X, "exp sin"),

@@ -15,18 +15,22 @@ and none comes behind what it protects: equations stay in their order.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import attrs
 
-from funcgrad.program.passes.folding import folded
+from funcgrad.program.passes import folding, rewrites
 from funcgrad.program.passes.loops import with_inner
 from funcgrad.program.passes.repeats import without_repeats
-from funcgrad.program.passes.rewrites import rewritten
+from funcgrad.program.passes.sweep import swept, together
 from funcgrad.program.program import Program
 
-__all__ = ["simplified"]
+__all__ = ["simplified", "simplified_here"]
 
 ROUNDS = 8
+
+RULES = together(folding.RULES, rewrites.RULES)
+"""One walk tries them all."""
 
 
 def simplified(program: Program) -> Program:
@@ -35,12 +39,21 @@ def simplified(program: Program) -> Program:
     return attrs.evolve(made, captures=program.captures, signature=program.signature) if made is not program.closed else program
 
 
+def simplified_here(program: Program) -> Program:
+    """The same, closed, with the user's lines of this very program. (What is cached may be of an equal one, from elsewhere.)"""
+    return _rounds(program.closed, simplified_here)
+
+
 @functools.lru_cache(1024)
 def _simplified(program: Program) -> Program:
+    return _rounds(program, _simplified)
+
+
+def _rounds(program: Program, inner: Callable[[Program], Program]) -> Program:
     program = without_repeats(program)
     for _ in range(ROUNDS):
         before = program
-        program = without_repeats(with_inner(rewritten(folded(program)), _simplified))
+        program = without_repeats(with_inner(swept(program, RULES), inner))
         if program == before:
             return before
     return program

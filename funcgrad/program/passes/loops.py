@@ -21,6 +21,8 @@ Simplify = Callable[[Program], Program]
 
 def with_inner(program: Program, simplify: Simplify) -> Program:
     """The program with simpler programs inside."""
+    if not any(holds_program(value) for e in program.equations for _, value in e.params):
+        return program
     read = {v.number for e in program.equations for v in variables(e.inputs)} | {v.number for v in variables(program.outputs)}
     stands: dict[int, Atom] = {}
 

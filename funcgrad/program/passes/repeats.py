@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from funcgrad.ops.kinds import PRIMITIVES
 from funcgrad.program.parts import Atom, Equation, Var, exact
-from funcgrad.program.passes.dead import without_dead_code
+from funcgrad.program.passes.dead import live
 from funcgrad.program.program import Program, renumbered
 
 COMMUTE = frozenset(PRIMITIVES[name] for name in ("add", "multiply", "equal", "not_equal"))
 """Of real numbers, `x y` has the bits of `y x`. (A product of complex ones adds two terms, which a fused loop rounds one by one.)"""
 
 
-@functools.lru_cache(512)
 def without_repeats(program: Program) -> Program:
-    """Equations that are equal, of equal operands, are one. (They are pure, so this changes no bit; and a guard that held, holds.)"""
+    """Equal equations of equal operands are one (they are pure, and a guard that held, holds); what leads to no output is none."""
     known: dict[Any, tuple[Var, ...]] = {}
     new: dict[int, Atom] = {}
-    kept = []
+    kept: list[Equation] = []
 
     def renamed(x: Atom) -> Atom:
         return new.get(x.number, x) if isinstance(x, Var) else x
@@ -32,7 +30,9 @@ def without_repeats(program: Program) -> Program:
             continue
         known[key] = e.outputs
         kept.append(Equation(e.primitive, inputs, e.outputs, e.params, e.line))
-    return without_dead_code(renumbered(program.inputs, kept, list(map(renamed, program.outputs))))
+    outputs = list(map(renamed, program.outputs))
+    kept = live(kept, outputs)
+    return program if len(kept) == len(program.equations) else renumbered(program.inputs, kept, outputs)
 
 
 def ordered(e: Equation, inputs: tuple[Atom, ...]) -> tuple[Atom, ...]:

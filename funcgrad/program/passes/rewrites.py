@@ -6,12 +6,10 @@ To add a rule is to write it where its like are, and a line in `tests/program/te
 from __future__ import annotations
 
 from funcgrad.program.passes import moves, signs, units
-from funcgrad.program.passes.sweep import Rules, swept
+from funcgrad.program.passes.sweep import swept, together
 from funcgrad.program.program import Program
 
-TABLES = (units.RULES, signs.RULES, moves.RULES)
-
-RULES: Rules = {name: [rule for table in TABLES for rule in table.get(name, ())] for name in {n for table in TABLES for n in table}}
+RULES = together(units.RULES, signs.RULES, moves.RULES)
 """By name of the primitive, in the order in which they are tried."""
 
 

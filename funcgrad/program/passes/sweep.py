@@ -38,6 +38,11 @@ OPERATORS = frozenset("negative positive absolute invert".split())
 ZERO_STRIDES = frozenset(("broadcast_to", "fill"))
 
 
+def together(*tables: Rules) -> Rules:
+    """One table of all."""
+    return {name: [rule for table in tables for rule in table.get(name, ())] for name in {n for table in tables for n in table}}
+
+
 @attrs.define
 class Uses:
     """How many equations read a variable, and whether all of them do so element by element."""
@@ -141,7 +146,7 @@ class Sweep:
 
 
 def swept(program: Program, rules: Rules) -> Program:
-    """The program after one walk."""
+    """The program after one walk; the program itself, where no rule applies."""
     s = Sweep(program, rules)
     for e in program.equations:
         s.line = e.line
@@ -149,6 +154,8 @@ def swept(program: Program, rules: Rules) -> Program:
         for v, x in zip(e.outputs, found, strict=True):
             if v is not x:
                 s.replace(v, x)
+    if not s.stands and len(s.equations) == len(program.equations):
+        return program
     return renumbered(program.inputs, s.equations, list(map(s.atom, program.outputs)))
 
 

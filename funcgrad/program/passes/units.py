@@ -49,6 +49,35 @@ def over_power_of_two(s: Sweep, e: Equation) -> Found:
     return s.write(ops.multiply, [e.inputs[0], Literal(inverse)], e.outputs[0]) if is_normal else None
 
 
+def multiple(s: Sweep, e: Equation) -> Found:
+    """(x * 2ᵏ) * c -> x * (2ᵏ c) for |c| >= 1, (x * n) * 2ᵏ -> x * (2ᵏ n) for whole n != 0, of k >= 0: nothing is rounded that was not"""
+    for x, y in (e.inputs, e.inputs[::-1]):
+        m, c = s.source(x, "multiply"), number_of(y)
+        if m is None or c is None or e.outputs[0].dtype.char not in "fd" or not s.is_read_once(x):
+            continue
+        for inner, z in (m.inputs, m.inputs[::-1]):
+            n = number_of(z)
+            if n is None or not s.has_order(inner) or not ((doubles(n) and abs(float(c)) >= 1) or (doubles(c) and is_whole(n))):
+                continue
+            factor = known_product(n, c)
+            return s.write(ops.multiply, [inner, Literal(factor)], e.outputs[0]) if np.isfinite(factor) else None
+    return None
+
+
+def doubles(c: np.generic) -> bool:
+    """Whether it is ±1, ±2, ±4, …"""
+    return bool(np.isfinite(c)) and abs(math.frexp(float(c))[0]) == 0.5 and abs(float(c)) >= 1
+
+
+def is_whole(c: np.generic) -> bool:
+    return float(c).is_integer() and float(c) != 0
+
+
+def known_product(n: np.generic, c: np.generic) -> np.generic:
+    with np.errstate(all="ignore"):
+        return np.multiply(n, c)  # type: ignore[no-any-return]
+
+
 def nothing_added(s: Sweep, e: Equation) -> Found:
     """x + -0.0 -> x; of integers, x + 0 -> x; x + 0.0 -> x where x is no -0.0"""
     for x, y in (e.inputs, e.inputs[::-1]):
@@ -130,7 +159,7 @@ def chosen(s: Sweep, e: Equation) -> Found:
 
 
 RULES: dict[str, Sequence[Rule]] = {
-    "multiply": (one,),
+    "multiply": (one, multiple),
     "divide": (over_one, over_power_of_two),
     "add": (nothing_added,),
     "subtract": (nothing_subtracted,),

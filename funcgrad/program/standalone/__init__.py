@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from funcgrad.program.parts import Literal, variables
-from funcgrad.program.passes import simplified
+from funcgrad.program.passes import simplified_here
 from funcgrad.program.program import Program
 from funcgrad.program.standalone.heading import Heading
 from funcgrad.program.standalone.spelling import Text, tidy, wrapped
@@ -25,12 +25,12 @@ def module(program: Program) -> str:
     >>> from funcgrad import trace
     >>> exec(module(trace(lambda x: x * 2)(1.0)), space := {})
     >>> space["f"](3.0)
-    np.float64(6.0)
+    6.0
     """
     to, heading = Writer(), Heading(program)
     to.taken |= {*heading.names, *heading.positional, *heading.named}
     to.helpers.taken |= to.taken
-    body = simplified(program.closed)
+    body = simplified_here(program.closed)
     to.names = {v.number: Text(name) for v, name in zip(body.inputs, heading.names, strict=True)}
     to.indent = 1
     to.write(body.equations, list(variables(body.outputs)))

@@ -87,14 +87,8 @@ class Heading:
         return ['    """', *rows, '    """'] if rows else []
 
     def entries(self) -> list[str]:
-        """The leaves of the arguments, by name; Python's numbers as NumPy's."""
-        rows = [f"    {name} = {word}" for name, word in self.taken_apart]
-        if self.signature:
-            ins = [known for known in self.signature.ins if type(known) is not Static]
-            for name, v, known in zip(self.names, self.program.inputs, ins, strict=False):
-                if known is not None:
-                    rows.append(f"    {name} = np.{v.dtype.type.__name__}({name})")
-        return rows
+        """The leaves of the arguments, by name."""
+        return [f"    {name} = {word}" for name, word in self.taken_apart]
 
     def result(self, values: Sequence[Text | Literal]) -> str:
         """The outputs as the function gives them; in a tuple, where its tree cannot be written down."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.program.loops import split
 from funcgrad.program.parts import Atom, Equation, Var, variables
-from funcgrad.program.passes import simplified
+from funcgrad.program.passes import simplified_here
 from funcgrad.program.standalone.expressions import index_text
 from funcgrad.program.standalone.spelling import COMPARISON, Text
 
@@ -79,7 +79,7 @@ def _ys(to: Writer, outputs: Sequence[Var]) -> list[str]:
 
 
 def _scan(to: Writer, e: Equation) -> None:
-    body, k = simplified(e["body"]), e["consts"] + e["carry"]
+    body, k = simplified_here(e["body"]), e["consts"] + e["carry"]
     fixed = [to.bare(x) for x in e.inputs[: e["consts"]]]
     columns = [to.bare(x) for x in e.inputs[k:]]
     to.add("", e.line)
@@ -109,7 +109,7 @@ def _scan(to: Writer, e: Equation) -> None:
 
 
 def _while(to: Writer, e: Equation) -> None:
-    cond, body, a = simplified(e["cond"]), simplified(e["body"]), e["cond_consts"]
+    cond, body, a = simplified_here(e["cond"]), simplified_here(e["body"]), e["cond_consts"]
     n = a + e["body_consts"]
     fixed = [to.bare(x) for x in e.inputs[:n]]
     to.add("", e.line)
@@ -153,7 +153,7 @@ def _cond(to: Writer, e: Equation) -> None:
     to.add(f"{(w := to.new())} = int({which})", e.line)
     last = len(e["branches"]) - 1
     outer = to.names
-    for k, branch in enumerate(map(simplified, e["branches"])):
+    for k, branch in enumerate(map(simplified_here, e["branches"])):
         to.add("else:" if k == last and k else f"{'elif' if k else 'if'} {w} == {k}:")
         to.indent += 1
         to.within(branch, operands)
@@ -167,7 +167,7 @@ def _cond(to: Writer, e: Equation) -> None:
 
 def _inside(to: Writer, e: Equation) -> None:
     """The program of a call stands where it is called."""
-    program = simplified(e["program"])
+    program = simplified_here(e["program"])
     outer = to.within(program, [to.bare(x) for x in e.inputs])
     to.write(program.equations, list(variables(program.outputs)))
     results = [to.atom(x) for x in program.outputs]

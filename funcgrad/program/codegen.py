@@ -268,10 +268,17 @@ def _size(v: Var) -> int:
     return math.prod(v.shape)
 
 
+@functools.cache
+def power_multiplies(char: str) -> bool:
+    """Whether `np.power(x, 2.0)` has the bits of `x * x`: NumPy 2.0 calls `pow`, later ones do not."""
+    x = np.sqrt(np.arange(1000.0)).astype(char)
+    return bool(np.array_equal(np.power(x, 2.0, dtype=char), x * x))
+
+
 def quicker(e: Equation) -> Equation:
-    """power(x, 2.0) -> square(x): NumPy's own loop multiplies as well, and does so one by one"""
+    """power(x, 2.0) -> square(x), where NumPy's own loop multiplies as well: it does so one by one."""
     x = e.inputs[-1] if e.primitive is power else None
-    if isinstance(x, Literal) and x.dtype.char in "df" and x.value == 2 and e.inputs[0].shape:
+    if isinstance(x, Literal) and x.dtype.char in "df" and x.value == 2 and e.inputs[0].shape and power_multiplies(x.dtype.char):
         return Equation(square, e.inputs[:1], e.outputs, (), e.line)
     return e
 

@@ -5,7 +5,7 @@ Linear in the number of equations. Nested programs are checked once each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from funcgrad import errors
 from funcgrad.ops.kinds import Bilinear, Constant, Elementwise
 from funcgrad.program import forms
-from funcgrad.program.parts import RECORDS
+from funcgrad.program.parts import RECORDS, programs
 from funcgrad.program.program import GUARD, KINDS, Equation, Literal, Program, Var
 
 Rule = Callable[[Equation], str]
@@ -118,14 +118,6 @@ def _is_plain(value: Any) -> bool:
     if type(value) is tuple:
         return all(map(_is_plain, value))
     return isinstance(value, (*PLAIN, Program)) or RECORDS.get(type(value).__name__) is type(value)
-
-
-def programs(e: Equation) -> Iterator[Program]:
-    """The programs in the params of an equation."""
-    for _, value in e.params:
-        for x in value if type(value) is tuple else (value,):
-            if type(x) is Program:
-                yield x
 
 
 def axes_from_the_front(e: Equation) -> str:

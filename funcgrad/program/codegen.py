@@ -54,7 +54,7 @@ class Source:
         self.threads = threads
         self.functions: list[str] = []
         self.lines: list[str] = []
-        self.space: dict[str, Any] = {}
+        self.space: dict[str, Any] = {"__name__": __name__}  # no frame of the user's
         self.known: dict[int, str] = {}
         self.names: dict[int, str] = {}
         self.forced: dict[int, str] = {}

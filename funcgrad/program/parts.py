@@ -6,6 +6,7 @@ the same in the same order are equal, whoever recorded them, and a program's has
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -210,7 +211,20 @@ RAISING = frozenset({"cholesky", "inv", "solve", "eig", "eigh", "eigvals", "eigv
 
 def stays(e: Equation) -> bool:
     """Whether an equation says something even if nothing reads what it gives: guards, and what may raise."""
-    return not e.outputs or e.primitive.name in RAISING
+    return not e.outputs or e.primitive.name in RAISING or any(map(may_raise, programs(e)))
+
+
+def programs(e: Equation) -> Iterator[Any]:
+    """The programs in the params of an equation."""
+    for _, value in e.params:
+        for x in value if type(value) is tuple else (value,):
+            if hasattr(x, "equations"):
+                yield x
+
+
+@functools.lru_cache(1024)
+def may_raise(program: Any) -> bool:
+    return any(e.primitive.name in RAISING or any(map(may_raise, programs(e))) for e in program.equations)
 
 
 # ---- constant arrays

@@ -20,6 +20,7 @@ from funcgrad.transforms import doors
 from funcgrad.transforms.alike import Alike
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.batch import Batch
+from funcgrad.transforms.batching import lane_of
 from funcgrad.transforms.calls import Call, Outputs, apply, check_floor, newest
 from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.forward import Forward, ForwardTracer, tangent_of
@@ -55,6 +56,10 @@ class Recomputed(Call):
 
     def recorded(self, values: Sequence[Value]) -> Recomputed:
         function: Any = self.function
+        if isinstance(function, Spread) and function.lanes.size:  # so is what is spread, in the first lane
+            rows = [lane_of(x, 0) if yes else x for x, yes in zip(values, function.mapped, strict=True)]
+            inner = attrs.evolve(self, function=function.function, first=[]).recorded(rows)
+            return attrs.evolve(self, function=attrs.evolve(function, function=inner.function))
         if isinstance(function, (Pushed, Pulled)):  # what is pushed or pulled is recorded, and stays what is recomputed
             inner = function.call.recorded(values[: function.n])
             return attrs.evolve(self, function=attrs.evolve(function, call=inner))
@@ -87,7 +92,7 @@ class Recomputed(Call):
         known = [[lowest(rows_of(m, y)) for y in outs] for outs in self.first]
         self.first.clear()
         lanes = Lanes(m, self.name)
-        return Recomputed(self.name, Spread(lanes, self.function, mapped), self.label, known)
+        return Recomputed(self.name, Spread(lanes, self.function, tuple(mapped)), self.label, known)
 
 
 @attrs.frozen
@@ -101,13 +106,13 @@ class Evaluated:
         return evaluate(self.program, [*values, *self.operands])
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class Spread:
     """A function in all lanes."""
 
-    lanes: Lanes
+    lanes: Lanes = attrs.field(eq=lambda lanes: (lanes.size, lanes.m.queue is None), hash=False)
     function: Function
-    mapped: list[bool]
+    mapped: tuple[bool, ...]
 
     def __call__(self, values: Sequence[Value]) -> list[Value]:
         return self.lanes.run(self.function, values, self.mapped)  # type: ignore[no-any-return]

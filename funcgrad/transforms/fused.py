@@ -170,7 +170,7 @@ class Table:
         text = source(prim, self.template, operator)
         filename = f"<funcgrad {self.names['Tracer'].__name__}.{prim.name}{' (operator)' if operator else ''}>"
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-        space = dict(self.names, prim=prim, ufunc=prim.impl)
+        space = dict(self.names, prim=prim, ufunc=prim.impl, __name__=__name__)  # no frame of the user's
         if operator and type(prim) is Elementwise:
             space["slow"] = _operate
         if isinstance(prim, Elementwise):

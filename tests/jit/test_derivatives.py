@@ -159,3 +159,18 @@ def test_what_no_cotangent_comes_to() -> None:
     f = fg.jit(lambda x: np.sum(np.sin(x)))
     g = fg.jacfwd(fg.jacfwd(lambda x: [f(x) for _ in range(3)][-1]))
     np.testing.assert_allclose(fg.jacfwd(lambda x: np.sum(g(x)))(x), -np.cos(x))
+
+
+@pytest.mark.parametrize(
+    "derivative", [fg.jacfwd, fg.jacrev, lambda f: fg.vmap(fg.grad(lambda x: np.sum(f(x))))], ids=["jacfwd", "jacrev", "vmap"]
+)
+def test_recomputed_in_lanes(derivative: Any) -> None:
+    """What a checkpoint runs again in all lanes at once is the same at each call, and is compiled."""
+    x = np.array([[0.3, 0.7], [0.2, -0.4]])
+    f = derivative(fg.checkpoint(lambda x: np.sin(x) * np.cos(x)))
+    compiled = fg.jit(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(4):
+            np.testing.assert_allclose(compiled(x), f(x), rtol=1e-13)
+    assert compiled.stats(x).paths == 1

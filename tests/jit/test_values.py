@@ -11,6 +11,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad import errors
+from funcgrad.program.passes import simplified
 
 
 def thrice(f: Any, *args: Any, **kwargs: Any) -> list[Any]:
@@ -331,3 +332,23 @@ def test_static_without_hash() -> None:
         fg.jit(lambda x, n: x, static_argnums=1)(1.0, [1, 2])
     with pytest.raises(errors.ArgumentTypeError, match="leave it out of the static ones"):
         fg.jit(lambda x, n: x, static_argnums=1)(1.0, np.ones(2))
+
+
+def test_what_may_raise_inside_a_loop_that_nobody_reads() -> None:
+    """It stays in the code: the function asks just that of it."""
+
+    def f(A: Any) -> Any:
+        def body(c: Any, x: Any) -> Any:
+            np.linalg.cholesky(A * x)
+            return c, None
+
+        try:
+            fg.scan(body, 0.0, np.ones(3))
+        except np.linalg.LinAlgError:
+            return -1.0
+        return np.sum(A)
+
+    compiled = fg.jit(f)
+    assert [compiled(s * np.eye(2)) for s in (1.0, 1.0, 1.0, -1.0, 2.0)] == [2.0, 2.0, 2.0, -1.0, 4.0]
+    program = compiled.lower(np.eye(2))
+    assert "scan" in [e.primitive.name for e in simplified(program.closed).equations]

@@ -142,3 +142,9 @@ def test_errors_are_the_function_s_own() -> None:
     with pytest.raises(ZeroDivisionError):
         fg.trace(lambda x: x / 0.0)(1.0)
     assert fg.trace(lambda x: x * 2)(1.0)(3.0) == 6.0
+
+
+def test_lines_are_the_user_s() -> None:
+    """Also of what operators do that are generated code themselves."""
+    program = fg.trace(fg.grad(lambda x: np.sum(np.sin(x * 2.0) * x / (1.0 + x * x))))(np.ones(2))
+    assert {e.line.filename for e in program.equations if e.line} == {__file__}

@@ -7,7 +7,7 @@ NumPy does. Nothing here is global but one counter, so threads share nothing.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -145,6 +145,13 @@ def dtype_of(x: Value) -> np.dtype[Any]:
 
 def spec_of(x: Value) -> Spec:
     return Spec(shape_of(x), dtype_of(x))
+
+
+def floors(x: Value) -> Iterator[Traced]:
+    """The tracers that a value is made of, from the newest down to the ground."""
+    while isinstance(x, Traced):
+        yield x
+        x = x._value
 
 
 def ground(x: Value) -> Value:

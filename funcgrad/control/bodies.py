@@ -5,7 +5,6 @@ A body that looks at values, raises, or does something else each time has no pro
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from funcgrad.borrow import Borrows
 from funcgrad.core import Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare
 from funcgrad.program.program import Program, renumbered, variables
-from funcgrad.tensor import Tensor, of_fresh, user_frame
+from funcgrad.tensor import Tensor, of_fresh, user_level
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import NUMBERS, describe, kind_of
 from funcgrad.transforms.closures import closed_over
@@ -95,15 +94,7 @@ def warn_of_change(label: Label, a: Recording, b: Recording) -> None:
     changed = [x for x, y in pairs if x != y or any(v.number in other for v in variables(x.inputs))]
     line = next((f" ({x.line})" for x in changed), "")
     text = f"{label}: the function computes something else at each step{line}, so it runs step by step."
-    warnings.warn(f"{text} Pass what changes as `xs`, or in the carry.", stacklevel=_levels())
-
-
-def _levels() -> int:
-    """How many frames above the one that asks the user's is."""
-    user, frame, n = user_frame(), sys._getframe(1), 1
-    while frame is not user and frame.f_back is not None:
-        frame, n = frame.f_back, n + 1
-    return n
+    warnings.warn(f"{text} Pass what changes as `xs`, or in the carry.", stacklevel=user_level())
 
 
 def keep_type(label: Label, what: str, path: str, before: Value, after: Value) -> None:

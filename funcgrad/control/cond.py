@@ -11,7 +11,7 @@ from funcgrad import errors, pytree
 from funcgrad.borrow import Borrows
 from funcgrad.control.bodies import Function, attempt, given_back, ground_of, spelled, tensors_among, values_of
 from funcgrad.control.cond_call import CondCall
-from funcgrad.core import Label, Traced, Value, dtype_of, shape_of
+from funcgrad.core import Label, Traced, Value, dtype_of, floors, shape_of
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.shaping import astype
@@ -82,11 +82,7 @@ def _one(label: Label, name: str, x: Any) -> Value:
 
 def _is_open(x: Value) -> bool:
     """Whether a look at it would bind more than this one run: a recording, or lanes that differ."""
-    while isinstance(x, Traced):
-        if isinstance(x, (BatchTracer, RecordTracer)):
-            return True
-        x = x._value
-    return False
+    return any(isinstance(t, (BatchTracer, RecordTracer)) for t in floors(x))
 
 
 def _chosen(label: Label, which: Value, branches: Sequence[Callable[..., Any]], operands: Sequence[Any], look: Callable[[], Any]) -> Any:

@@ -14,11 +14,11 @@ import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
-from funcgrad.control.closures import closed_over, rebuilt
 from funcgrad.control.solvers import Function, same_shapes, solved
 from funcgrad.core import Label, Traced, Value
 from funcgrad.numpy.bridge import bare
 from funcgrad.transforms import doors
+from funcgrad.transforms.closures import closed_over, replaced
 from funcgrad.transforms.custom import custom_vjp
 from funcgrad.transforms.maps import jvp, linearize, vjp
 from funcgrad.transforms.replay import Line, Record, RecordTracer
@@ -50,8 +50,7 @@ class Solvers:
 
     def given(self, known: Sequence[Traced], values: Sequence[Value]) -> Solvers:
         """The same, of other values for what they close over."""
-        by_id = {id(x): bare(y) for x, y in zip(known, values, strict=True)}
-        solve, transpose_solve = rebuilt((self.solve, self.transpose_solve), lambda x: by_id[id(x)])
+        solve, transpose_solve = replaced((self.solve, self.transpose_solve), known, list(map(bare, values)))
         return Solvers(solve, transpose_solve, self.symmetric)
 
 

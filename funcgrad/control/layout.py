@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Spec, Traced, Value, dtype_of, shape_of
+from funcgrad.core import Spec, Value, spec_of
 from funcgrad.ops.elementwise import add
-from funcgrad.ops.shaping import broadcast_to, cast, dense, transpose
 from funcgrad.program.program import FILL, Atom, Equation, Literal, Program, Var, renumbered
+from funcgrad.transforms import derive
 from funcgrad.transforms.nodes import zero
 
 Mask = tuple[bool, ...]
@@ -56,27 +56,12 @@ def places(mask: Sequence[bool], start: int = 0) -> list[int]:
 
 def full(t: Value | None, like: Any) -> Value:
     """A tangent or cotangent with all elements of what it belongs to."""
-    shape, dtype = (like.shape, like.dtype) if isinstance(like, (Spec, Var, Literal)) else (shape_of(like), dtype_of(like))
-    if t is None:
-        return np.zeros(shape, dtype)[()]
-    return cast(dense(t, shape), dtype)
+    spec = like if isinstance(like, (Spec, Var, Literal)) else spec_of(like)
+    return np.zeros(spec.shape, spec.dtype)[()] if t is None else derive.full(t, spec)
 
 
 def tangent_of(t: Value | None, x: Value) -> Value:
     return zero(x) if t is None else t
-
-
-def moved(x: Value, source: int, to: int) -> Value:
-    """One axis, counted from the front, moved to another place."""
-    order = list(range(len(shape_of(x))))
-    order.insert(to, order.pop(source))
-    n = len(order)
-    return transpose(x, axes=tuple([i - n for i in order])) if source != to else x
-
-
-def in_all(x: Value, size: int) -> Value:
-    """The same value in every lane."""
-    return broadcast_to(x if isinstance(x, Traced) else np.asarray(x), shape=(size, *shape_of(x)))
 
 
 def with_idle(program: Program, like: Sequence[Var]) -> Program:

@@ -12,15 +12,17 @@ import attrs
 import numpy as np
 
 from funcgrad import pytree
-from funcgrad.control.layout import Mask, arranged, chosen, in_all, moved, places, tangent_of
+from funcgrad.control.layout import Mask, arranged, chosen, places, tangent_of
 from funcgrad.control.reverse import Reverse
 from funcgrad.control.schedules import EVERYTHING, Schedule
 from funcgrad.core import Value
 from funcgrad.ops.kinds import Structured
+from funcgrad.ops.shaping import moved
 from funcgrad.program.loops import scan_code
 from funcgrad.program.parts import alone
 from funcgrad.program.program import Program
 from funcgrad.transforms.batch import Batch, BatchTracer
+from funcgrad.transforms.batching import spread
 from funcgrad.transforms.calls import Call, Outputs, apply
 from funcgrad.transforms.derive import batched, depends, pushed
 from funcgrad.transforms.forward import Forward
@@ -108,7 +110,7 @@ class ScanCall(Call):
         given = []
         for i, (x, was, now) in enumerate(zip(values, mapped, inputs, strict=True)):
             if now and not was:
-                x = in_all(x, m.size)
+                x = spread(x, m.size)
             given.append(moved(x, 0, 1) if now and i >= k else x)
         n, c = len(values), self.consts
         body = arranged(made.program, [*range(c), *range(n, len(made.program.inputs)), *range(c, n)], range(len(outs)))

@@ -123,7 +123,8 @@ class Every(Schedule):
             carry, ys = work.ahead(values, carry, lo, min(lo + self.steps, n))
             parts.append(ys)
         if not parts:
-            return work.ahead(values, carry, 0, 0)[0] + work.ahead(values, carry, 0, 0)[1], []
+            carry, ys = work.ahead(values, carry, 0, 0)
+            return [*carry, *ys], []
         return [*carry, *map(work.joined, zip(*parts, strict=True))], kept
 
     def forward_while(self, loop: WhileCall, mask: Mask, wanted: Mask, values: list[Value]) -> tuple[Value, list[Value], Any]:

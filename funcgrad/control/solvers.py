@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from funcgrad import errors, pytree
-from funcgrad.control.closures import closed_over, rebuilt
 from funcgrad.control.still import constant, still
 from funcgrad.core import Label, shape_of
 from funcgrad.numpy.bridge import bare
@@ -16,6 +15,7 @@ from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.batching import joined, lane_of
+from funcgrad.transforms.closures import closed_over, rebuilt
 from funcgrad.transforms.maps import stop_gradient
 from funcgrad.transforms.rule_results import is_moving
 

@@ -14,20 +14,21 @@ import attrs
 import numpy as np
 
 from funcgrad import pytree
-from funcgrad.control.layout import Mask, arranged, in_all, moved, places, tangent_of, with_idle
+from funcgrad.control.layout import Mask, arranged, places, tangent_of, with_idle
 from funcgrad.control.reverse import Reverse
 from funcgrad.control.scan_call import ScanCall
 from funcgrad.control.schedules import EVERYTHING, Schedule
-from funcgrad.core import Traced, Value, shape_of
+from funcgrad.core import Value, floors, shape_of
 from funcgrad.ops import reductions
 from funcgrad.ops.elementwise import logical_and, where
 from funcgrad.ops.kinds import Structured
-from funcgrad.ops.shaping import reshape
+from funcgrad.ops.shaping import moved, reshape
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.loops import while_code
 from funcgrad.program.parts import alone
 from funcgrad.program.program import Program
 from funcgrad.transforms.batch import Batch, BatchTracer
+from funcgrad.transforms.batching import spread
 from funcgrad.transforms.calls import Call, Outputs, apply
 from funcgrad.transforms.checkpoint import Recomputed
 from funcgrad.transforms.derive import Derived, Run, batched, depends, derived, pushed
@@ -133,7 +134,7 @@ class WhileCall(Call):
         values = [m.value_of(x) if yes else x for x, yes in zip(operands, mapped, strict=True)]
         lanes = in_all_lanes(self, tuple(mapped), m.size)
         a, c = self.cond_consts, self.first
-        carry = [in_all(x, m.size) if now and not was else x for x, was, now in zip(values[c:], mapped[c:], lanes.carry, strict=True)]
+        carry = [spread(x, m.size) if now and not was else x for x, was, now in zip(values[c:], mapped[c:], lanes.carry, strict=True)]
         fixed = [*values[:a], *lanes.asked.constants, *values[a:c], *lanes.step.constants]
         if lanes.apart:
             fixed += lanes.constants
@@ -158,12 +159,7 @@ class Whole:
 
 def has_below(kind: type, values: Sequence[Value]) -> bool:
     """Whether a value stands on a tracer of this kind."""
-    for x in values:
-        while isinstance(x, Traced):
-            if isinstance(x, kind):
-                return True
-            x = x._value
-    return False
+    return any(isinstance(t, kind) for x in values for t in floors(x))
 
 
 @functools.lru_cache(512)

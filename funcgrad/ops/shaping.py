@@ -65,6 +65,19 @@ def _transpose(x: Any, *, axes: Shape) -> Any:
 
 transpose: Linear = linear("transpose", _transpose, lambda ct, x, *, axes: transpose(ct, axes=_inverse(axes)))
 
+
+def moved(x: Value, source: int, to: int) -> Value:
+    """One axis moved to another place; what may be negative is counted from the end."""
+    n = len(shape_of(x))
+    source, to = source % n, to % n
+    if source == to:
+        return x
+    order = [i for i in range(n) if i != source]
+    order.insert(to, source)
+    axes = tuple([i - n for i in order])
+    return transpose(x, axes=axes)
+
+
 # ---- broadcasting
 
 

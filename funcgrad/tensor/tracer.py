@@ -143,6 +143,14 @@ def user_frame() -> FrameType:
     return frame
 
 
+def user_level() -> int:
+    """The stack level of the user's line, for a warning that the caller of this function makes."""
+    user, frame, level = user_frame(), sys._getframe(1), 1
+    while frame is not user and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 _ASSIGNMENTS = {opcode.opmap.get("STORE_SUBSCR"), opcode.opmap.get("STORE_SLICE")}
 
 

@@ -66,9 +66,14 @@ def lifted(x: Value, more: int) -> Value:
     return shaping.reshape(x, shape=(shape[0], *(1,) * more, *shape[1:]))
 
 
+def spread(x: Value, size: int) -> Value:
+    """The same value in so many lanes."""
+    return shaping.broadcast_to(x if isinstance(x, Traced) else np.asarray(x), shape=(size, *shape_of(x)))
+
+
 def whole(m: Batch, x: Value, mapped: bool) -> Value:
     """The same value in every lane, where it is not mapped."""
-    return x if mapped else shaping.broadcast_to(x if isinstance(x, Traced) else np.asarray(x), shape=(m.size, *shape_of(x)))
+    return x if mapped else spread(x, m.size)
 
 
 def align(args: list[Value], mapped: list[bool]) -> list[Value]:

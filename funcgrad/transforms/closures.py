@@ -40,6 +40,12 @@ def replaced(root: T, old: Sequence[Traced], new: Sequence[Any]) -> T:
     return made
 
 
+def rebuilt(root: T, change: Callable[[Traced], Any]) -> T:
+    """`replaced`, with what `change` makes of each traced value."""
+    found = closed_over(root)
+    return replaced(root, found, list(map(change, found))) if found else root
+
+
 def _reached(root: Any, note: Callable[[Any, Any], None]) -> list[Any]:
     """All that is reached, nearest first; `note` is told who holds what."""
     rest, seen = [root], {id(root)}

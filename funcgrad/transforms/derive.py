@@ -17,12 +17,13 @@ from funcgrad.core import Label, Traced, Value, shape_of
 from funcgrad.ops import reductions
 from funcgrad.ops.elementwise import logical_not
 from funcgrad.ops.kinds import BY_UFUNC, Constant
-from funcgrad.ops.shaping import broadcast_to, cast, dense
+from funcgrad.ops.shaping import cast, dense
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.examples import example
 from funcgrad.program.parts import stays
 from funcgrad.program.program import GUARD, Atom, Equation, Program, Var, renumbered, variables
 from funcgrad.transforms.batch import Batch, BatchTracer
+from funcgrad.transforms.batching import spread
 from funcgrad.transforms.forward import Forward, ForwardTracer
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import zero
@@ -237,12 +238,8 @@ def batched(program: Program, mask: Mask, size: int, wanted: Mask) -> tuple[Deri
         outs = [m.value_of(y) if my else y for y, my in zip(made, mine, strict=True)]
         m.close()
         found.append(tuple([my or yes for my, yes in zip(mine, wanted, strict=True)]))
-        return [y if my or not yes else _in_all(y, size) for y, my, yes in zip(outs, mine, wanted, strict=True)]
+        return [y if my or not yes else spread(y, size) for y, my, yes in zip(outs, mine, wanted, strict=True)]
 
     like = [attrs.evolve(v, shape=(size, *v.shape)) if yes else v for v, yes in zip(program.inputs, mask, strict=True)]
     made = derived(fun, like)
     return made, found[-1]
-
-
-def _in_all(x: Value, size: int) -> Value:
-    return broadcast_to(x, shape=(size, *shape_of(x)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import traceback
 import types
@@ -11,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad import errors, pytree
-from funcgrad.core import Label, Traced
+from funcgrad.core import Label, Traced, floors
 from funcgrad.program.parts import GUARD, Static
 from funcgrad.program.program import Program
 from funcgrad.program.stats import Stats, stats
 from funcgrad.pytree.compare import is_small
+from funcgrad.tensor import user_level
 from funcgrad.transforms.arguments import describe, dress
 from funcgrad.transforms.batch import Batch
 from funcgrad.transforms.closures import closed_over
@@ -271,7 +271,7 @@ class Jitted:
         """Once, at the user's call."""
         if why not in self.warned:
             self.warned.add(why)
-            warnings.warn(f"{self.label} runs as it is, for {why}.", stacklevel=_level())
+            warnings.warn(f"{self.label} runs as it is, for {why}.", stacklevel=user_level())
 
     # ---- looking at it
 
@@ -293,12 +293,7 @@ def _unknown(args: tuple[Any, ...]) -> Any:
 
 def _mains(values: Sequence[Any]) -> list[Any]:
     """The interpreters of traced values, down to the ground."""
-    found = []
-    for x in values:
-        while isinstance(x, Traced):
-            found.append(x._main)
-            x = x._value
-    return found
+    return [t._main for x in values for t in floors(x)]
 
 
 def _is_plain(x: Any) -> bool:
@@ -324,11 +319,3 @@ def _reason(error: Exception) -> str:
     line = f" ({frames[-1][0].f_code.co_filename.rpartition('/')[2]}:{frames[-1][1]})" if frames else ""
     said = f": {str(error).rstrip('.')}" if isinstance(error, errors.FuncgradError) else ""
     return f"it uses a value in a way that cannot be recorded{line}{said}"
-
-
-def _level() -> int:
-    """The stack level of the user's call, for a warning of the caller of this function."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and not _is_users(frame.f_globals):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -15,10 +15,10 @@ from funcgrad import errors, pytree
 from funcgrad.core import Traced, Value, shape_of
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops import reductions
-from funcgrad.ops.shaping import broadcast_to, concatenate
+from funcgrad.ops.shaping import concatenate
 from funcgrad.transforms.arguments import kind_of, name_of
 from funcgrad.transforms.batch import Batch, BatchTracer, rows
-from funcgrad.transforms.batching import joined, lane_of
+from funcgrad.transforms.batching import joined, lane_of, spread
 from funcgrad.transforms.calls import face, sealed
 from funcgrad.transforms.closures import closed_over, replaced
 
@@ -27,16 +27,12 @@ def rows_of(m: Batch, x: Value) -> Value:
     """A number with its lanes along the first axis; it may be the same in all of them."""
     if isinstance(x, BatchTracer) and x._main is m:
         return m.value_of(x)
-    return _spread(x, m.size)
+    return spread(x, m.size)
 
 
 def total_of_lanes(x: Value) -> Value:
     x = bare(x)
     return reductions.sum(x, axis=(-len(shape_of(x)),))
-
-
-def _spread(x: Value, size: int) -> Value:
-    return broadcast_to(x if isinstance(x, Traced) else np.asarray(x), shape=(size, *shape_of(x)))
 
 
 class Marks:
@@ -68,7 +64,7 @@ class Lanes:
         return first.unflatten(whole), (found[n:], Marks(marks.mapped[n:], second))
 
     def whole(self, x: Any, mapped: bool) -> Any:
-        return x if mapped or not kind_of(x) else _spread(x, self.size)
+        return x if mapped or not kind_of(x) else spread(x, self.size)
 
     def _marked(self, fun: Callable[[list[Any]], Any], leaves: Sequence[Any], mapped: Sequence[bool]) -> tuple[list[Any], Marks]:
         inputs = list(map(bare, leaves))
@@ -150,7 +146,7 @@ def _joined(label: str, parts: Sequence[tuple[Value, bool]]) -> tuple[Value, boo
     first = parts[0][0]
     if not any(yes for _, yes in parts) and (not kind_of(first) or all(x is first for x, _ in parts)):
         return first, False
-    lanes = [x if yes else _spread(x, 1) for x, yes in parts]
+    lanes = [x if yes else spread(x, 1) for x, yes in parts]
     for x in lanes:
         if shape_of(x) != shape_of(lanes[0]):
             raise errors.LaneShapesError(label, "a custom rule", shape_of(lanes[0])[1:], shape_of(x)[1:])

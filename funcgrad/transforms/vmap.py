@@ -9,8 +9,8 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.borrow import Borrows
-from funcgrad.core import Label, Traced, Value, shape_of
-from funcgrad.ops.shaping import transpose
+from funcgrad.core import Label, Traced, shape_of
+from funcgrad.ops.shaping import moved
 from funcgrad.pytree.prefix import parts_at
 from funcgrad.tensor import of_fresh
 from funcgrad.transforms import (
@@ -70,7 +70,7 @@ def vmap(
                 for k, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))
             ]
             size = _size(label, fun, treedef, inputs, axes, axis_size)
-            batches = [x if axis is None else _moved(x, axis, 0) for x, axis in zip(inputs, axes, strict=True)]
+            batches = [x if axis is None else moved(x, axis, 0) for x, axis in zip(inputs, axes, strict=True)]
 
             def call(given: list[Any]) -> Any:
                 new_args, new_kwargs = treedef.unflatten(given)
@@ -178,18 +178,6 @@ def _size(label: Label, fun: Any, treedef: pytree.TreeDef, inputs: list[Any], ax
     raise errors.BatchAxisError(str(label), f"the mapped axes must have one size: {said}{also}.")
 
 
-def _moved(x: Value, source: int, to: int) -> Value:
-    """One axis moved to another place; what may be negative is counted from the end."""
-    n = len(shape_of(x))
-    source, to = source % n, to % n
-    if source == to:
-        return x
-    order = [i for i in range(n) if i != source]
-    order.insert(to, source)
-    axes = tuple([i - n for i in order])
-    return transpose(x, axes=axes)
-
-
 # ---- out
 
 
@@ -198,7 +186,7 @@ def _finished(x: Same | Rows, axis: Axis, inputs: list[Any], tensors: bool) -> A
     if isinstance(x, Same):
         return x.value
     assert axis is not None
-    value = _moved(x.value, 0, axis)
+    value = moved(x.value, 0, axis)
     if isinstance(value, Traced):
         return value
     array = np.asarray(value)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Traced, Value, tick
+from funcgrad.core import Traced, Value, floors, tick
 from funcgrad.ops.elementwise import isnan, where
 
 Node = tuple[Any, ...]
@@ -59,11 +59,7 @@ def carries(look: Callable[[Value], Any], x: Value) -> bool:
 
 def is_recorded(x: Value) -> bool:
     """Whether a recording is on a floor below."""
-    while isinstance(x, Traced):
-        if x._main.records:
-            return True
-        x = x._value
-    return False
+    return any(t._main.records for t in floors(x))
 
 
 def walk(seeds: Sequence[tuple[Node, Value]], product: Product | None = None) -> Cotangents:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from funcgrad.program.merging import dropped
 from funcgrad.program.parts import Equation, Literal, Shape
+from funcgrad.program.spelling import box_text
 from funcgrad.program.standalone.spelling import ATOM, PRODUCT, SIGN, Text, weak
+from funcgrad.program.vocabulary import box
 
 if TYPE_CHECKING:
     from funcgrad.program.standalone.writer import Writer
@@ -18,17 +20,7 @@ Write = Callable[["Writer", Equation, list[Text]], Text | None]
 
 def index_text(e: Equation, whole: Shape, gone: Shape = ()) -> str:
     """The index of a box, one position along the axes that are `gone`."""
-    parts = []
-    for axis, (start, stop, step, n) in enumerate(zip(e["starts"], e["stops"], e["steps"], whole, strict=True)):
-        if axis in gone:
-            parts.append(str(start))
-        elif (start, stop, step) == (0, n, 1):
-            parts.append(":")
-        else:
-            parts.append(f"{start or ''}:{stop if stop != n else ''}" + (f":{step}" if step != 1 else ""))
-    while len(parts) > 1 and parts[-1] == ":":
-        parts.pop()
-    return ", ".join(parts) or "()"
+    return box_text(box(e["starts"], e["stops"], e["steps"]), whole, gone) or "()"
 
 
 def _slice(to: Writer, e: Equation, args: list[Text]) -> Text:

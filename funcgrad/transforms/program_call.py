@@ -30,6 +30,9 @@ from funcgrad.transforms.nodes import pull_part, zero
 from funcgrad.transforms.record import Recorder
 from funcgrad.transforms.walk import STRICTLY, Cotangents, Node, Product, accumulate, two, walk
 
+OTHERWISE = (Missed, Miss, errors.LanesDifferError, errors.LaneShapesError)
+"""What a program raises where these values take another path. Programs of lanes are made on examples, whose shapes may differ as well."""
+
 
 @attrs.frozen
 class ProgramCall(Call):
@@ -154,7 +157,7 @@ class Back:
             if product is not None:  # other things cross where zeros are strong
                 state = self.forward(values, product)[1]
             return self.halves(product).pull.apply([*state, *cts])
-        except (Missed, Miss, errors.LanesDifferError):
+        except OTHERWISE:
             return self.by_equations(values, cts, product)
 
     def by_equations(self, values: Sequence[Value], cts: Sequence[Value], product: Product | None) -> list[Value]:

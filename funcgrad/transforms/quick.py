@@ -10,11 +10,12 @@ import numpy as np
 from funcgrad import errors, pytree
 from funcgrad.core import Traced
 from funcgrad.program.calls import left, typed
-from funcgrad.program.codegen import Missed, compiled
-from funcgrad.program.parts import Miss, Static
+from funcgrad.program.codegen import compiled
+from funcgrad.program.parts import Static
 from funcgrad.transforms.forward import ForwardTracer
 from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import LinTracer
+from funcgrad.transforms.program_call import OTHERWISE
 from funcgrad.transforms.staging import Path
 
 Finish = Callable[[tuple[Any, ...], tuple[Any, ...]], Any]
@@ -101,7 +102,7 @@ def _traced(path: Path, holds: Callable[[], bool] | None, finish: Finish) -> Cal
             return NotImplemented
         try:
             outs = path.call.apply([*args, *path.captures])
-        except (Missed, Miss, errors.LanesDifferError):
+        except OTHERWISE:
             return NotImplemented
         except errors.FuncgradError:
             raise

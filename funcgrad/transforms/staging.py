@@ -14,14 +14,14 @@ import attrs
 from funcgrad import errors
 from funcgrad.core import Traced, Value
 from funcgrad.program.calls import Signature, entered, left, typed
-from funcgrad.program.codegen import Missed, compiled
+from funcgrad.program.codegen import compiled
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.parts import GUARD, Miss, Static
+from funcgrad.program.parts import GUARD, Static
 from funcgrad.program.program import Program
 from funcgrad.pytree.compare import is_small
 from funcgrad.tensor import Tensor
 from funcgrad.transforms.hush import hush, speak
-from funcgrad.transforms.program_call import ProgramCall
+from funcgrad.transforms.program_call import OTHERWISE, ProgramCall
 from funcgrad.transforms.record import Recording, in_one_lane, same
 
 
@@ -90,7 +90,7 @@ class Path:
                 outs = self.call.apply(values)
             else:
                 outs = compiled(self.program)(*values)
-        except (Missed, Miss, errors.LanesDifferError):
+        except OTHERWISE:
             return NotImplemented
         except errors.FuncgradError:
             raise

@@ -12,7 +12,7 @@ from typing import Any
 from funcgrad.program.clusters import Line, makes, reads
 from funcgrad.program.maps import IN_PLACE, LEAST, ufunc_of
 from funcgrad.program.merging import Buffer
-from funcgrad.program.program import GUARD, Equation, Var, variables
+from funcgrad.program.program import GUARD, Equation, Program, Var, variables
 
 WORTH = 8
 """Elements. Larger arrays are in tiles, or let go as soon as nobody needs them."""
@@ -29,6 +29,12 @@ def copies(s: Line) -> bool:
     if isinstance(s, Equation):
         return s.primitive is GUARD or s.primitive.name in COPIES or ufunc_of(s) is not None
     return isinstance(s, Buffer)
+
+
+def is_fresh(program: Program) -> list[bool]:
+    """Which outputs are arrays that were made for them, and of which there are no views but here."""
+    made = {e.outputs[0].number for e in program.equations if ufunc_of(e) is not None or e.primitive.name == "pad"}
+    return [type(x) is Var and bool(x.shape) and x.number in made for x in program.outputs]
 
 
 def reused(lines: Sequence[Line], stay: set[int]) -> dict[int, Var]:

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from funcgrad.ops.elementwise import power, square
@@ -126,7 +127,8 @@ class Source:
     def into(self, s: Line, v: Var) -> None:
         """A ufunc whose result is written over another variable."""
         assert isinstance(s, Equation)
-        text = self.call(ufunc_of(s), [*map(self.atom, s.inputs), f"out={self.names[v.number]}"])
+        named = "out=" if s.primitive.name in ("maximum", "minimum") else ""  # of which NumPy warns; by position it is quicker
+        text = self.call(ufunc_of(s), [*map(self.atom, s.inputs), named + self.names[v.number]])
         self.add(f"{self.named(s.outputs)[0]} = {text}")
 
     def statement(self, s: Line) -> None:
@@ -229,9 +231,9 @@ class Source:
         plain = type(x) in (int, bool, str, type(None)) or (type(x) is tuple and all(type(i) is int for i in x))
         return repr(x) if plain else self.constant(x)
 
-    def compile(self, head: str) -> Callable[..., Any]:
-        """The function with this head and these lines."""
-        text = "\n".join([*self.functions, head, *self.lines]) + "\n"
+    def compile(self, head: str, *end: str) -> Callable[..., Any]:
+        """The function with this head, these lines, and this end."""
+        text = "\n".join([*self.functions, head, *self.lines, *end]) + "\n"
         filename = f"<funcgrad program {next(_serial)}>"
         exec(compile(text, filename, "exec"), self.space)
         function: Callable[..., Any] = self.space["program"]
@@ -286,6 +288,26 @@ def quicker(e: Equation) -> Equation:
 # ---- functions
 
 
+@attrs.frozen(eq=False)
+class Body:
+    """A program as statements, the names of its inputs, and its outputs: as they are called, and what they are of `program`."""
+
+    program: Program
+    code: Source
+    given: tuple[str, ...]
+    outs: tuple[str, ...]
+
+
+@functools.lru_cache(64)
+def body(program: Program, threads: int | None = None) -> Body:
+    """The program, simplified and written down."""
+    program = simplified(program)
+    to = Source(threads)
+    given = to.named(program.inputs)
+    to.write(program.equations, variables(program.outputs))
+    return Body(program, to, tuple(given), tuple([to.atom(x, True) for x in program.outputs]))
+
+
 @functools.lru_cache(1024)
 def compiled(program: Program, threads: int | None = None) -> Callable[..., tuple[Any, ...]]:
     """The program as a function of ground values: it takes its inputs and gives a tuple of its outputs.
@@ -293,13 +315,8 @@ def compiled(program: Program, threads: int | None = None) -> Callable[..., tupl
     Args:
         threads: how many may share the work on large arrays; None: as many as there are processors.
     """
-    program = simplified(program)
-    to = Source(threads)
-    given = to.named(program.inputs)
-    to.write(program.equations, variables(program.outputs))
-    outs = [to.atom(x, True) for x in program.outputs]
-    to.add(f"return ({', '.join(outs)}{',' if len(outs) == 1 else ''})")
-    return to.compile(f"def program({', '.join(given)}):")
+    made = body(program, threads)
+    return made.code.compile(f"def program({', '.join(made.given)}):", f"    return ({''.join([f'{y}, ' for y in made.outs])})")
 
 
 def source(program: Program) -> str:

@@ -138,7 +138,7 @@ class Jitted:
         ways = path.ways
         way = ways.get(key)
         if way is None:
-            way = quick(path, None if watch.is_empty else watch.quick(), args)
+            way = quick(path, watch, args)
             if len(ways) >= QUICK:
                 ways.clear()
             ways[key] = way

@@ -22,7 +22,7 @@ from funcgrad.ops.contraction import fit, matmul, swap
 from funcgrad.ops.kinds import differentiable, semilinear
 from funcgrad.ops.linalg import adjoint, resolve, symmetric_part
 from funcgrad.ops.shaping import cast
-from funcgrad.ops.triangular import LEAF, substituted
+from funcgrad.ops.triangular import LEAF
 
 
 def _lower_half(x: Value) -> Value:
@@ -43,28 +43,49 @@ def _moved(out: Value, da: Value) -> Value:
 def _pulled(l: Any, g: Any) -> Any:
     """S. Nothing is read above the diagonal of either."""
     if l.dtype.kind == "c":  # as the gradient of a real function, which has Lᴴ where the transpose has Lᵀ
-        return _filled(l, g.conj()).conj()
-    return _filled(l, g)
+        return _pulled_real(l, g.conj()).conj()
+    return _pulled_real(l, g)
 
 
-def _filled(l: Any, g: Any) -> Any:
+def _pulled_real(l: Any, g: Any) -> Any:
     n = l.shape[-1]
-    if n <= LEAF:
-        inverse = np.linalg.inv(l)
+    inverses = [np.linalg.inv(l[..., i : i + LEAF, i : i + LEAF]) for i in range(0, max(n, 1), LEAF)]
+    out = np.empty(np.broadcast(l, g).shape, np.result_type(l, g))
+    _fill(out, l, g, inverses)
+    return out
+
+
+def _fill(out: Any, l: Any, g: Any, inverses: list[Any]) -> None:
+    """Writes S; the inverses are those of the blocks on the diagonal of L."""
+    k = len(inverses) // 2
+    if not k:
+        n, inverse = l.shape[-1], inverses[0]
         middle = np.tril(_turned(l) @ g)
         middle[..., range(n), range(n)] /= 2
         s = _turned(inverse) @ middle @ inverse
-        return (s + _turned(s)) / 2
-    m = n // 2
-    a, b, c = l[..., :m, :m], l[..., m:, :m], l[..., m:, m:]
-    last = _filled(c, g[..., m:, m:])
-    beside = substituted(_turned(a), _turned(g[..., m:, :m] - 2 * (last @ b)), False)
-    out = np.empty((*last.shape[:-2], n, n), last.dtype)
-    out[..., :m, :m] = _filled(a, g[..., :m, :m] - beside @ b)
-    np.divide(beside, 2, out=out[..., :m, m:])
-    out[..., m:, :m] = _turned(out[..., :m, m:])
-    out[..., m:, m:] = last
-    return out
+        np.divide(s + _turned(s), 2, out=out)
+        return
+    m = k * LEAF
+    a, b, c, last = l[..., :m, :m], l[..., m:, :m], l[..., m:, m:], out[..., m:, m:]
+    _fill(last, c, g[..., m:, m:], inverses[k:])
+    beside = last @ b
+    beside *= -2
+    beside += g[..., m:, :m]
+    beside = _over(beside, a, inverses[:k])
+    turned = _turned(beside)
+    _fill(out[..., :m, :m], a, g[..., :m, :m] - turned @ b, inverses[:k])
+    np.divide(turned, 2, out=out[..., :m, m:])
+    np.divide(beside, 2, out=out[..., m:, :m])
+
+
+def _over(x: Any, l: Any, inverses: list[Any]) -> Any:
+    """x L⁻¹."""
+    k = len(inverses) // 2
+    if not k:
+        return x @ inverses[0]
+    m = k * LEAF
+    last = _over(x[..., m:], l[..., m:, m:], inverses[k:])
+    return np.concatenate((_over(x[..., :m] - last @ l[..., m:, :m], l[..., :m, :m], inverses[:k]), last), axis=-1)
 
 
 def _turned(x: Any) -> Any:

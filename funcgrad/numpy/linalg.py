@@ -14,8 +14,8 @@ from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.contraction import conj, dot, operand
 from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.indexing import flat
-from funcgrad.ops import contraction, determinant
 from funcgrad.ops import cholesky as factors
+from funcgrad.ops import contraction, determinant
 from funcgrad.ops import linalg as ops
 from funcgrad.ops.reductions import sum
 from funcgrad.ops.shaping import cast, reshape, transpose

@@ -27,7 +27,7 @@ def solved(a: Any, b: Any) -> Any:
 def is_lower(a: Any) -> bool:
     """Whether all is 0 above the diagonal. What is full is seen in the first block, a quarter of it."""
     n = a.shape[-1]
-    if n <= LEAF:
+    if n <= 4 * LEAF:
         return not np.triu(a, 1).any()
     m = n // 2
     return not a[..., :m, m:].any() and is_lower(a[..., :m, :m]) and is_lower(a[..., m:, m:])

@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad import errors
 from funcgrad.core import Primitive, Traced, Value, bind, dtype_of, shape_of
-from funcgrad.ops import contraction, linalg, reductions, shaping
+from funcgrad.ops import contraction, reductions, shaping
 from funcgrad.ops.indexing import getitem
 from funcgrad.ops.kinds import PRIMITIVES, Constant, Elementwise
 

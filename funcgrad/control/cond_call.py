@@ -18,10 +18,9 @@ from funcgrad.core import Traced, Value, shape_of, spec_of, tick
 from funcgrad.ops.elementwise import where
 from funcgrad.ops.kinds import BY_UFUNC, Structured
 from funcgrad.ops.shaping import reshape
-from funcgrad.program.codegen import compiled
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.parts import alone
-from funcgrad.program.program import Program, renumbered
+from funcgrad.program.program import Program, compiled, renumbered
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply
 from funcgrad.transforms.derive import Pair, Run, batched, depends, derived, paired, pushed

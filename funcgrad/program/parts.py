@@ -7,7 +7,7 @@ the same in the same order are equal, whoever recorded them, and a program's has
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -200,6 +200,14 @@ class Miss(Exception):
         super().__init__(kind, recorded, now)
 
 
+class Missed(Exception):
+    """A guard met another answer."""
+
+    def __init__(self, equation: Equation) -> None:
+        self.equation = equation
+        super().__init__(str(equation.line))
+
+
 KINDS: dict[str, Any] = {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}
 
 GUARD = alone(Primitive("guard", _guard))
@@ -225,6 +233,17 @@ def programs(e: Equation) -> Iterator[Any]:
 @functools.lru_cache(1024)
 def may_raise(program: Any) -> bool:
     return any(e.primitive.name in RAISING or any(map(may_raise, programs(e))) for e in program.equations)
+
+
+def live(equations: Sequence[Equation], outputs: Sequence[Atom]) -> list[Equation]:
+    """Those that lead to an output, and those that stay in any case."""
+    wanted = {v.number for v in variables(outputs)}
+    kept = []
+    for e in reversed(equations):
+        if stays(e) or any(v.number in wanted for v in e.outputs):
+            wanted.update(v.number for v in variables(e.inputs))
+            kept.append(e)
+    return kept[::-1]
 
 
 # ---- constant arrays

@@ -16,10 +16,9 @@ from funcgrad import errors, pytree
 from funcgrad.borrow import HELD
 from funcgrad.core import Spec, Value, tick
 from funcgrad.ops.kinds import Structured
-from funcgrad.program.codegen import Missed, compiled
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.parts import Miss
-from funcgrad.program.program import Program
+from funcgrad.program.parts import Miss, Missed
+from funcgrad.program.program import Program, compiled
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply, newest
 from funcgrad.transforms.derive import LABEL, Mask, Pair, batched, depends, full, paired, pushed

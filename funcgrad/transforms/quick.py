@@ -10,8 +10,8 @@ import numpy as np
 from funcgrad import errors, pytree
 from funcgrad.core import Traced
 from funcgrad.program.calls import left, typed
-from funcgrad.program.codegen import Missed, compiled
-from funcgrad.program.parts import Miss, Static
+from funcgrad.program.parts import Miss, Missed, Static
+from funcgrad.program.program import compiled
 from funcgrad.transforms.forward import ForwardTracer
 from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import LinTracer

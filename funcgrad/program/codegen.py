@@ -25,7 +25,7 @@ from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
 from funcgrad.program.layout import in_order
 from funcgrad.program.maps import ufunc_of
 from funcgrad.program.merging import Buffer, Item, statements
-from funcgrad.program.parts import differ
+from funcgrad.program.parts import Missed, differ
 from funcgrad.program.passes import simplified
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Var, letters, variables
 from funcgrad.program.spelling import WRITERS, box_text, index_text
@@ -241,14 +241,6 @@ class Source:
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
         return function
-
-
-class Missed(Exception):
-    """A guard met another answer."""
-
-    def __init__(self, equation: Equation) -> None:
-        self.equation = equation
-        super().__init__(str(equation.line))
 
 
 def _name_of(x: Any) -> str:

@@ -12,14 +12,13 @@ from typing import Any
 
 import attrs
 
-from funcgrad import errors, pytree
+from funcgrad import pytree
 from funcgrad.borrow import HELD
 from funcgrad.core import Spec, Value, tick
 from funcgrad.ops.kinds import Structured
-from funcgrad.program.codegen import Missed, compiled
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.parts import Miss
-from funcgrad.program.program import Program
+from funcgrad.program.parts import OTHERWISE
+from funcgrad.program.program import Program, compiled
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply, newest
 from funcgrad.transforms.derive import LABEL, Mask, Pair, batched, depends, full, paired, pushed
@@ -29,9 +28,6 @@ from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import pull_part, zero
 from funcgrad.transforms.record import Recorder
 from funcgrad.transforms.walk import STRICTLY, Cotangents, Node, Product, accumulate, two, walk
-
-OTHERWISE = (Missed, Miss, errors.LanesDifferError, errors.LaneShapesError)
-"""What a program raises where these values take another path. Programs of lanes are made on examples, whose shapes may differ as well."""
 
 
 @attrs.frozen

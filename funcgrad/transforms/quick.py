@@ -9,11 +9,10 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Traced
-from funcgrad.program.parts import Static
+from funcgrad.program.parts import OTHERWISE, Static
 from funcgrad.transforms.direct import direct
 from funcgrad.transforms.forward import ForwardTracer
 from funcgrad.transforms.linearize import LinTracer
-from funcgrad.transforms.program_call import OTHERWISE
 from funcgrad.transforms.staging import Path
 from funcgrad.transforms.watching import Watch
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from funcgrad import errors
 from funcgrad.core import Primitive, dtype_of, shape_of
-from funcgrad.ops.kinds import PRIMITIVES, Constant
+from funcgrad.ops import special
+from funcgrad.ops.kinds import Constant
 from funcgrad.pytree.compare import equal_static, hash_static
 
 ALONE: dict[str, Primitive] = {}
@@ -133,7 +134,7 @@ def exact(x: Any) -> Any:
 
 def known(name: str) -> Primitive | None:
     """What a name means in a program; None where it means nothing."""
-    return ALONE.get(name) or PRIMITIVES.get(name)
+    return ALONE.get(name) or special.primitive(name)
 
 
 class Equation:

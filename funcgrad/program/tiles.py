@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from funcgrad import pages
 from funcgrad.program.clusters import Cluster
 from funcgrad.program.extents import Extent
 from funcgrad.program.extents import tiles as cut
@@ -31,6 +32,7 @@ ALL = slice(None)
 
 def write_tiles(to: Source, cluster: Cluster) -> None:
     """The function, the arrays that it fills, and the call of it."""
+    pages.keep()
     for v in cluster.outputs:
         to.add(f"{to.named([v])[0]} = {to.constant(np.empty)}({v.shape}, {to.constant(v.dtype)})")
     tiles = Tiles(to, cluster)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from funcgrad import pages
+from funcgrad.program.broad import broad, is_broad
 from funcgrad.program.clusters import Cluster
 from funcgrad.program.extents import Extent
 from funcgrad.program.extents import tiles as cut
@@ -32,7 +32,6 @@ ALL = slice(None)
 
 def write_tiles(to: Source, cluster: Cluster) -> None:
     """The function, the arrays that it fills, and the call of it."""
-    pages.keep()
     for v in cluster.outputs:
         to.add(f"{to.named([v])[0]} = {to.constant(np.empty)}({v.shape}, {to.constant(v.dtype)})")
     tiles = Tiles(to, cluster)
@@ -142,7 +141,9 @@ class Tiles:
         (v,) = e.outputs
         args = ", ".join([self.views.read(x, self.extent(v)) for x in e.inputs])
         ufunc = ufunc_of(e)
-        if ufunc is not None:
+        if ufunc is not None and is_broad(e):
+            self.add(f"{self.to.constant(broad)}({self.to.constant(ufunc)}, {args}, {self.target(v, self.register_of_an_operand(k, e))})")
+        elif ufunc is not None:
             self.add(f"{self.to.constant(ufunc)}({args}, out={self.target(v, self.register_of_an_operand(k, e))})")
         elif e.primitive.name == "astype":
             self.add(f"{self.target(v)}[...] = {args}")

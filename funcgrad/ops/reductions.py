@@ -107,9 +107,15 @@ prod = differentiable("prod", lambda x, *, axis: np.multiply.reduce(x, axis=axis
 
 
 def _shares(x: Any, out: Any, *, axis: Axes) -> Any:
-    """The share of each element in an extremum; counted in float64, as 70,000 overflows float16."""
-    out = expand(out, np.shape(x), axis)
-    mine = x == out
+    """The share of each element in an extremum; counted in float64, as 70,000 overflows float16.
+
+    Where each extremum has one winner, which are as many as there are extrema, and there is one for each, a share is one or nothing.
+    """
+    kept = expand(out, np.shape(x), axis)
+    mine = x == kept
+    if np.count_nonzero(mine) == np.size(out) and np.logical_or.reduce(mine, axis=axis).all():
+        return mine.astype(dtype_of(x))
+    out = kept
     held = np.add.reduce(mine, axis=axis, keepdims=True)
     if not np.logical_and.reduce(held, axis=None):  # nobody equals a nan
         mine = mine | ((x != x) & (out != out))

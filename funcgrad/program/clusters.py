@@ -17,7 +17,7 @@ from funcgrad.program.merging import Buffer, Item, Statement, inputs_of, outputs
 from funcgrad.program.program import Atom, Equation, Shape, Var, variables
 
 FEWEST = 2
-"""Statements; a single one is as quick on the whole array, unless threads share it."""
+"""Statements whose results are large; a single one is as quick on the whole array, unless threads share it."""
 
 NEAR = 256
 """How much longer one array of a cluster may be than another: slices of a few elements less."""
@@ -164,7 +164,8 @@ def clustered(lines: Sequence[Statement], kept: set[int]) -> list[Line]:
 
 def closed(now: Growing, readers: dict[int, list[Statement]], kept: set[int]) -> list[Line]:
     """A cluster that has ended, the slices that others read as well, and what has waited."""
-    count = sum(not is_slice(s) for s in now.statements)
+    full = max([_size(s) for s in now.statements], default=0)
+    count = sum(not is_slice(s) and 2 * _size(s) > full for s in now.statements)
     if not count or (count < FEWEST and not is_shared(now.statements)):
         return [*now.statements, *now.waiting]
     mine = {v.number for s in now.statements for v in outputs_of(s)}
@@ -191,6 +192,10 @@ def _needed(statements: Sequence[Statement], used: set[int]) -> tuple[Statement,
             read.update(v.number for v in variables(inputs_of(s)))
             kept.append(s)
     return tuple(kept[::-1])
+
+
+def _size(s: Statement) -> int:
+    return max([math.prod(v.shape) for v in outputs_of(s)], default=0)
 
 
 def _made(s: Statement) -> Sequence[Var]:

@@ -18,8 +18,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from funcgrad import pages
+from funcgrad.borrow import COPY_LIMIT
 from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
+from funcgrad.program.broad import broad, is_broad
 from funcgrad.program.buffers import reused
 from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
 from funcgrad.program.layout import in_order
@@ -207,6 +210,8 @@ class Source:
             return self.call(e.primitive.impl, [self.atom(x, True) for x in e.inputs], e.params)
         if scalars and name in ("multiply", "divide") and e.outputs[0].dtype.kind == "c":
             return self.call(e.primitive.impl, args)  # the operators of NumPy's complex scalars have other last bits
+        if is_broad(e):
+            return self.call(broad, [self.constant(ufunc_of(e)), *args])
         if name in BINARY:
             return f"{args[0]} {BINARY[name]} {args[1]}"
         if name in UNARY:
@@ -294,6 +299,8 @@ class Body:
 def body(program: Program, threads: int | None = None) -> Body:
     """The program, simplified and written down."""
     program = simplified(program)
+    if any(_size(v) * v.dtype.itemsize > COPY_LIMIT for e in program.equations for v in e.outputs):
+        pages.keep()
     to = Source(threads)
     given = to.named(program.inputs)
     to.write(program.equations, variables(program.outputs))

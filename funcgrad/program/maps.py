@@ -14,8 +14,8 @@ from funcgrad.program.program import Equation, Shape
 TILE = 1 << 14
 """Elements."""
 
-LEAST = 3 * TILE // 2
-"""Elements; from here on there are two tiles, and with more than a few whole arrays the system takes back their memory after each call."""
+LEAST = 4 * TILE
+"""Elements; of fewer, a few whole arrays stay in the cache as well."""
 
 MANY = 100_000
 """Elements, times statements that are not cheap: so much is shared among threads."""

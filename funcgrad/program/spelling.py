@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from funcgrad.ops.summing import summed
+from funcgrad.ops.summing import is_beside_short, summed
 from funcgrad.program.nans import asked
 from funcgrad.program.program import Equation, Shape
 from funcgrad.program.vocabulary import box
@@ -67,8 +67,9 @@ REDUCTIONS = {
 
 def _reduction(to: Source, e: Equation, args: list[str]) -> str:
     x, axis = e.inputs[0], e["axis"]
-    if e.primitive.name == "sum" and len(x.shape) > 1 and axis == (len(x.shape) - 1,) and x.shape[-1] <= 8:
-        return f"{to.constant(summed)}({args[0]}, (-1,))"
+    behind = (axis[0] - len(x.shape),) if type(axis) is tuple and len(axis) == 1 else axis
+    if e.primitive.name == "sum" and is_beside_short(x.shape, behind):
+        return f"{to.constant(summed)}({args[0]}, {behind})"
     beside = "" if axis == (0,) else f", {axis[0] if type(axis) is tuple and len(axis) == 1 else axis}"
     return f"{to.constant(REDUCTIONS[e.primitive.name])}({args[0]}{beside})"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from funcgrad.program.broad import broad, is_broad
 from funcgrad.program.clusters import Cluster
 from funcgrad.program.extents import Extent
 from funcgrad.program.extents import tiles as cut
@@ -140,7 +141,9 @@ class Tiles:
         (v,) = e.outputs
         args = ", ".join([self.views.read(x, self.extent(v)) for x in e.inputs])
         ufunc = ufunc_of(e)
-        if ufunc is not None:
+        if ufunc is not None and is_broad(e):
+            self.add(f"{self.to.constant(broad)}({self.to.constant(ufunc)}, {args}, {self.target(v, self.register_of_an_operand(k, e))})")
+        elif ufunc is not None:
             self.add(f"{self.to.constant(ufunc)}({args}, out={self.target(v, self.register_of_an_operand(k, e))})")
         elif e.primitive.name == "astype":
             self.add(f"{self.target(v)}[...] = {args}")

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import errors, pytree
+from funcgrad import errors, pages, pytree
 from funcgrad.borrow import COPY_LIMIT, Borrows, is_constant
 from funcgrad.core import Interpreter, Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.shaping import cast, dense
 from funcgrad.tensor import Tensor, of_fresh
-from funcgrad.transforms import pages
 from funcgrad.transforms.arguments import NUMBERS, describe, kind_of
 
 # ---- in

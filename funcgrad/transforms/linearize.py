@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import errors
+from funcgrad import errors, pages
 from funcgrad.borrow import COPY_LIMIT, Borrows
 from funcgrad.core import Interpreter, Label, Primitive, Value, bind, dtype_of, shape_of, tick
 from funcgrad.ops.kinds import ID, Constant, Elementwise, Linear, Rule, Semilinear, Structured
 from funcgrad.tensor import Tracer
-from funcgrad.transforms import fused, pages
+from funcgrad.transforms import fused
 from funcgrad.transforms.nodes import GROW, pull_part
 from funcgrad.transforms.walk import STRICTLY, Cotangents, Node, Product, accumulate, strong, two
 

@@ -269,11 +269,11 @@ def test_every_axis_of_prod() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n", range(1, 10))
+@pytest.mark.parametrize("n", range(1, 17))
 def test_sums_along_a_short_axis(n: int, dtype: Any) -> None:
     """Term by term they are NumPy's, bit for bit: in one block and in several, of views, of infinities and of zeros of either sign."""
     for rows in (3, 400, 20_000):
-        wide = np.random.default_rng(n).normal(size=(rows, 3, 11)).astype(dtype)
+        wide = np.random.default_rng(n).normal(size=(rows, 3, 18)).astype(dtype)
         x = np.ascontiguousarray(wide[..., :n])
         special = np.where(x > 1.5, dtype(np.inf), np.where(x < 0.5, dtype(-0.0), x))
         for a in (
@@ -290,3 +290,18 @@ def test_sums_along_a_short_axis(n: int, dtype: Any) -> None:
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected)
             np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(25, 100, 10), (4, 1, 300, 2), (7, 3000, 15), (2, 3, 999, 3), (500, 1, 4), (30, 60, 1), (3, 900, 4)])
+def test_sums_beside_a_short_axis(shape: tuple[int, ...], dtype: Any) -> None:
+    """Row by row they are NumPy's, bit for bit: in one block and in several, of views, of infinities and of zeros of either sign."""
+    x = np.random.default_rng(1).normal(size=shape).astype(dtype)
+    special = np.where(x > 3.5, dtype(np.inf), np.where(x < 2, dtype(-0.0), x))
+    for a in (x, special, -np.zeros_like(x), np.asfortranarray(x), x[:, ::-1]):
+        with np.errstate(invalid="ignore"):
+            found, expected = summed(a, (-2,)), np.add.reduce(a, axis=(-2,))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+        assert found.strides == expected.strides

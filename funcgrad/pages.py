@@ -15,5 +15,5 @@ BLOCK = 24 << 20
 
 @functools.cache
 def keep() -> None:
-    """Done once, when a transformation first meets a large array."""
+    """Done once, when a transformation or a compiled program first meets a large array."""
     np.empty(BLOCK, np.uint8)

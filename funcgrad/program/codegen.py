@@ -42,7 +42,7 @@ BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=
 UNARY = {"negative": "-"}
 """What is quicker as an operator: NumPy's scalars have short ways for these, and the same values."""
 
-LARGE = 1 << 12
+LARGE = 1 << 8
 """Elements; a variable with so many is deleted after its last use."""
 
 TAKEN = frozenset("program Missed differ length tiles".split())

@@ -21,6 +21,7 @@ import numpy as np
 from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.buffers import reused
+from funcgrad.program.certificates import certified
 from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
 from funcgrad.program.layout import in_order
 from funcgrad.program.maps import ufunc_of
@@ -105,7 +106,7 @@ class Source:
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:
         """The equations, one line each, or fewer."""
         stay = {v.number for v in kept}
-        self.put(clustered(statements(list(map(quicker, equations)), stay), stay), stay)
+        self.put(clustered(statements(certified(list(map(quicker, equations))), stay), stay), stay)
 
     def put(self, lines: Sequence[Line], stay: set[int]) -> None:
         """Statements; what is large, and not of `stay`, goes after its last use."""

@@ -87,7 +87,7 @@ class Jitted:
             if made is not NotImplemented:
                 if k:
                     signature.paths = (path, *[p for p in signature.paths if p is not path])
-                self.shorten(given, signature, path)
+                self.shorten(given, leaves, signature, path)
                 return made
         if any(isinstance(m, Batch) for m in mains) and any(p.is_of_first_lane(leaves) for p in signature.paths):
             return self.body(*args, **kwargs)  # the lanes part
@@ -129,24 +129,26 @@ class Jitted:
             self.is_crowded = True
             self.warn("it meets ever new shapes or static arguments: from now on the first call with each")
 
-    def shorten(self, args: tuple[Any, ...] | None, signature: Signature, path: Path) -> None:
-        """The next call with such arguments goes the short way to the path that was taken now."""
-        key = None if args is None else key_of(args)
+    def shorten(self, args: tuple[Any, ...] | None, leaves: list[Any], signature: Signature, path: Path) -> None:
+        """The next call with such arguments goes the short way to the path that was taken now. Of trees there is one: the last."""
         watch = signature.watch
-        if key is None or args is None or watch is None:
+        if args is None or watch is None:
             return
+        key = key_of(args)
+        kinds = tuple(map(type, leaves)) if key is None else key
         ways = path.ways
-        way = ways.get(key)
-        if way is None:
+        way = ways.get(kinds, _unknown)
+        if way is _unknown:
             way = quick(path, watch, args)
             if len(ways) >= QUICK:
                 ways.clear()
-            ways[key] = way
+            ways[kinds] = way
         if way is None:
             return
-        if len(self.quick) >= QUICK:
-            self.quick.clear()
-        self.quick[key] = way
+        if key is not None:
+            if len(self.quick) >= QUICK:
+                self.quick.clear()
+            self.quick[key] = way
         if not any(isinstance(x, Traced) for x in args):
             self.last = way
 

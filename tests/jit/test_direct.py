@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -26,8 +27,8 @@ def check(f: Any, *args: Any) -> Any:
         for y in fg.tree.leaves(out):
             if type(y) is np.ndarray:
                 assert not y.flags.writeable
-                assert not any(np.may_share_memory(y, x) for x in args)
-    assert g.clear.__self__.quick
+                assert not any(np.may_share_memory(y, x) for x in fg.tree.leaves(args))
+    assert g.clear.__self__.last(args) is not NotImplemented
     return g
 
 
@@ -78,6 +79,45 @@ def test_other_arguments_take_another_way() -> None:
             assert shown(g(X, 2.0)) == shown(np.arctan(X) * 2.0)
     with pytest.raises(TypeError, match="positional"):
         g(X, 2.0, 3.0)
+
+
+@attrs.frozen
+class Point:
+    x: Any
+    name: str = attrs.field(default="p", metadata={"pytree": False})
+
+
+def test_trees() -> None:
+    """Of arrays and numbers, in any containers; another structure, or other leaves, takes another way."""
+
+    def f(p, *rest):
+        leaves = fg.tree.leaves((p, rest))
+        return {"sum": sum(np.sum(x) for x in leaves), "same": (p, rest), "n": len(leaves)}
+
+    given = {"b": [X, 2.0, None], "a": Point(np.float64(3.0))}
+    check(f, given)
+    check(f, given, (), Y)
+    g = check(f, given, Y)
+    others: list[Any] = [
+        (given, X), (given,), (given, [Y]), (given, {}), ({"a": X}, Y), ({**given, "c": 1.0}, Y), ({"b": [X, 2.0], "a": given["a"]}, Y),
+        ({"b": [X, 2, None], "a": given["a"]}, Y), ({"b": [X[:2], 2.0, None], "a": given["a"]}, Y), ({**given, "a": Point(np.ones(2))}, Y),
+        ({**given, "a": Point(np.float64(3.0), "q")}, Y), ({**given, "a": None}, Y), ({**given, "a": (np.float64(3.0),)}, Y), (X, Y),
+    ]  # fmt: skip
+    for args in others:
+        with np.errstate(all="ignore"):
+            for _ in range(4):
+                assert repr(g(*args)) == repr(f(*args))
+                assert shown(g(given, Y)) == shown(f(given, Y))
+
+
+def test_gradients_of_trees() -> None:
+    """In trees, too; under `grad` the same function is derived."""
+    f = fg.jit(lambda p: np.sum(p["w"] * p["w"]) * p["b"])
+    p = {"w": np.arange(3.0), "b": np.float64(2.0)}
+    for _ in range(6):
+        assert f(p) == 10.0
+        assert list(fg.grad(f)(p)["w"]) == [0.0, 4.0, 8.0]
+    check(fg.grad(lambda p: np.sum(p["w"] * p["w"]) * p["b"]), p)
 
 
 def test_what_is_read_may_change() -> None:

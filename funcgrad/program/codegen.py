@@ -43,6 +43,9 @@ UNARY = {"negative": "-"}
 LARGE = 1 << 12
 """Elements; a variable with so many is deleted after its last use."""
 
+MISS = "raise Missed"
+"""Where a guard does not hold. Who wants no exception writes something else there."""
+
 TAKEN = frozenset("program Missed differ length tiles".split())
 """Names that mean something in generated code."""
 
@@ -143,7 +146,7 @@ class Source:
         elif s.primitive is GUARD:
             self.space |= {"Missed": Missed, "differ": differ}
             other = self.other_answer(s, self.atom(s.inputs[0], True))
-            self.add(f"if {other}: raise Missed({self.constant(s)})")
+            self.add(f"if {other}: {MISS}({self.constant(s)})")
         else:
             text = self.expression(s)
             made = self.named(s.outputs)

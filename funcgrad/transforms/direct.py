@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad import pytree
 from funcgrad.program.buffers import is_fresh
 from funcgrad.program.calls import left
-from funcgrad.program.codegen import Body, body, compiled
+from funcgrad.program.codegen import MISS, Body, body, compiled
 from funcgrad.program.parts import Static
 from funcgrad.program.program import Var
 from funcgrad.pytree.compiled import flatten_source
@@ -48,7 +48,7 @@ def direct(path: Path, watch: Watch, args: tuple[Any, ...]) -> Callable[[tuple[A
         inner.append(f"{''.join([f'{y}, ' for y in outs])} = run__({', '.join(made.given)})")
     else:
         outs = made.outs
-        inner += [line[4:] for line in made.code.lines]
+        inner += [line[4:].split(MISS)[0] + "return NotImplemented" if MISS in line else line[4:] for line in made.code.lines]
     if path.quiet:
         inner = ["token__ = hush__()", "try:", *["    " + line for line in inner], "finally:", "    speak__(token__)"]
     asked = [f"if not ({' and '.join([*tests, *terms])}): return NotImplemented"] if tests or terms else []

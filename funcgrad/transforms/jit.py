@@ -20,7 +20,6 @@ from funcgrad.program.standalone import module
 from funcgrad.program.threads import at_most
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.jitted import Jitted
-from funcgrad.transforms.quick import key_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,7 +98,6 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = (),
     label = label_of("jit", fun)
     _check_threads(label, threads)
     function = Jitted(label, fun, numbers, names)
-    known = function.quick
 
     def jitted(*args: Any, **kwargs: Any) -> Any:
         if not _switch.off:
@@ -107,11 +105,9 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = (),
                 made = function.last(args)
                 if made is not NotImplemented:
                     return made
-                key = key_of(args)
-                if key in known:
-                    made = known[key](args)
-                    if made is not NotImplemented:
-                        return made
+                made = function.other(args)
+                if made is not NotImplemented:
+                    return made
         elif _switch.is_off():
             return fun(*args, **kwargs)
         return function(args, kwargs)

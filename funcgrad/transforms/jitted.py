@@ -26,8 +26,10 @@ from funcgrad.transforms.staging import Path
 from funcgrad.transforms.trace import recorded
 from funcgrad.transforms.watching import Watch, unbound
 
+Way = Callable[[tuple[Any, ...]], Any]
+
 QUICK = 512
-"""So many short ways are kept."""
+"""For so many kinds of arguments short ways are kept."""
 
 TRUSTED = 3
 """So often a recording must stay the same while an array is written to, until what is in the array is not asked any more."""
@@ -43,8 +45,9 @@ class Jitted:
         self.static = (static_argnums, static_argnames)
         self.has_static = bool(static_argnums or static_argnames)
         self.known: dict[Any, Signature] = {}
-        self.quick: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}
-        self.last: Callable[[tuple[Any, ...]], Any] = _unknown
+        self.quick: dict[Any, tuple[Way, ...]] = {}
+        """The short ways of such arguments, one for each path that was taken."""
+        self.last: Way = _unknown
         self.lock = threading.RLock()
         self.warned: set[str] = set()
         self.is_crowded = False
@@ -148,9 +151,21 @@ class Jitted:
         if key is not None:
             if len(self.quick) >= QUICK:
                 self.quick.clear()
-            self.quick[key] = way
+            self.quick[key] = (way, *[w for w in self.quick.get(key, ()) if w is not way][: PATHS - 1])
         if not any(isinstance(x, Traced) for x in args):
             self.last = way
+
+    def other(self, args: tuple[Any, ...]) -> Any:
+        """By the short ways of such arguments, but for the one that was tried."""
+        last = self.last
+        for way in self.quick.get(key_of(args), ()):
+            if way is not last:
+                made = way(args)
+                if made is not NotImplemented:
+                    if not any(isinstance(x, Traced) for x in args):
+                        self.last = way
+                    return made
+        return NotImplemented
 
     # ---- what the function reads
 

@@ -152,6 +152,26 @@ def test_guards_and_errors_leave_the_short_way() -> None:
         assert shown(h(np.eye(2))) == shown(np.linalg.inv(np.eye(2)))
 
 
+def test_paths_that_alternate() -> None:
+    """Each has its short way, with arrays and under `grad`; what is found first is what was taken last."""
+
+    def f(x):
+        k = int(x[0])
+        return x * k if k < 3 else np.arctan(x) - k
+
+    g, h = fg.jit(f), fg.grad(fg.jit(lambda x: np.sum(f(x))))
+    ones = [np.array([k + 0.5, 2.0]) for k in range(6)]
+    for _ in range(4):
+        for x in ones:
+            assert shown(g(x)) == shown(f(x))
+            assert shown(h(x)) == shown(fg.grad(lambda x: np.sum(f(x)))(x))
+    function = g.clear.__self__
+    assert [len(ways) for ways in function.quick.values()] == [6]
+    for x in (ones[2], ones[0], ones[2], ones[2]):
+        assert shown(function.other((x,)) if function.last((x,)) is NotImplemented else g(x)) == shown(f(x))
+    assert g.stats(ones[0]).paths == 6
+
+
 def test_long_programs_and_tiles() -> None:
     """They are called, and not written down once more."""
 

@@ -24,6 +24,7 @@ from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.broad import broad, is_broad
 from funcgrad.program.buffers import reused
+from funcgrad.program.certificates import certified
 from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
 from funcgrad.program.layout import in_order
 from funcgrad.program.maps import ufunc_of
@@ -44,6 +45,9 @@ UNARY = {"negative": "-"}
 
 LARGE = 1 << 8
 """Elements; a variable with so many is deleted after its last use."""
+
+MISS = "raise Missed"
+"""Where a guard does not hold. Who wants no exception writes something else there."""
 
 TAKEN = frozenset("program Missed differ length tiles".split())
 """Names that mean something in generated code."""
@@ -108,7 +112,7 @@ class Source:
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:
         """The equations, one line each, or fewer."""
         stay = {v.number for v in kept}
-        self.put(clustered(statements(list(map(quicker, equations)), stay), stay), stay)
+        self.put(clustered(statements(certified(list(map(quicker, equations))), stay), stay), stay)
 
     def put(self, lines: Sequence[Line], stay: set[int]) -> None:
         """Statements; what is large, and not of `stay`, goes after its last use."""
@@ -145,7 +149,7 @@ class Source:
         elif s.primitive is GUARD:
             self.space |= {"Missed": Missed, "differ": differ}
             other = self.other_answer(s, self.atom(s.inputs[0], True))
-            self.add(f"if {other}: raise Missed({self.constant(s)})")
+            self.add(f"if {other}: {MISS}({self.constant(s)})")
         else:
             text = self.expression(s)
             made = self.named(s.outputs)

@@ -1,15 +1,17 @@
 """Work shared among threads: they take tiles from one queue, and whoever asked takes part.
 
 The threads of a process are made when there is work for them, and wait for more. A forked process makes its own.
+How many may share the work is a property of the caller's context, which those who help have as well.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from queue import SimpleQueue
 from typing import Any
 
@@ -17,12 +19,30 @@ Tile = tuple[int, int]
 Work = Callable[..., tuple[bool, ...]]
 
 
+_limit: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def limit() -> int | None:
+    """How many threads may share work here; None: as many as there are processors."""
+    return _limit.get()
+
+
+@contextlib.contextmanager
+def at_most(threads: int) -> Iterator[None]:
+    """Inside, no more than these share work."""
+    token = _limit.set(threads)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
 def spread(work: Work, tiles: Sequence[Tile], threads: int | None, *arrays: Any) -> tuple[bool, ...]:
     """What `work(tiles, *arrays)` answers, by as many threads as may be used: each answer is true where it is for one of them.
 
     They have the caller's context, and so its `np.errstate`. What one of them raises is raised here, when no other works any more.
     """
-    helpers = (cpus() if threads is None else threads) - 1
+    helpers = (threads or limit() or cpus()) - 1
     if helpers < 1:
         return work(tiles, *arrays)
     queue = deque(tiles)

@@ -6,16 +6,18 @@ what the function reads is something else, and where anything raises, a guard in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from funcgrad import pytree
 from funcgrad.program.buffers import is_fresh
 from funcgrad.program.calls import left
-from funcgrad.program.codegen import Body, body, compiled
+from funcgrad.program.codegen import MISS, Body, body, compiled
 from funcgrad.program.parts import Static
 from funcgrad.program.program import Var
+from funcgrad.pytree.compiled import flatten_source
 from funcgrad.pytree.source import Source
 from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.staging import Path
@@ -30,30 +32,30 @@ _ndarray = np.ndarray
 def direct(path: Path, watch: Watch, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any]:
     """The function of a tuple of arguments. (No name that ends with two underscores is one of the program's.)"""
     made = body(path.program)
-    names, captured = made.given[: len(args)], made.given[len(args) :]
+    names = iter(made.given)
     space: dict[str, Any] = {"ndarray__": _ndarray, "left__": left, "hush__": hush, "speak__": speak}
-    space |= {f"{name}__": x for name, x in zip(captured, path.captures, strict=True)}
+    outer = Source(**made.code.space, **space)
+    taken, tests = _taken(outer.values, args, names)
     terms, meant = watch.terms()
-    outer = Source(**made.code.space, **space, **meant)
-    tests = [*_like(outer.values, names, args), *terms]
-    inner = [f"{name} = {name}__" for name in captured]
+    outer.values |= meant
+    inner = []
+    for name, x in zip(names, path.captures, strict=True):
+        outer.values[f"{name}__"] = x
+        inner.append(f"{name} = {name}__")
     if made.code.functions or len(made.code.lines) > LONGEST:
         outer.values["run__"] = compiled(path.program)
-        outs: Sequence[str] = [f"y{k}_" for k in range(len(made.outs))]
+        outs: Sequence[str] = [f"y{k}__" for k in range(len(made.outs))]
         inner.append(f"{''.join([f'{y}, ' for y in outs])} = run__({', '.join(made.given)})")
     else:
         outs = made.outs
-        inner += [line[4:] for line in made.code.lines]
+        inner += [line[4:].split(MISS)[0] + "return NotImplemented" if MISS in line else line[4:] for line in made.code.lines]
     if path.quiet:
         inner = ["token__ = hush__()", "try:", *["    " + line for line in inner], "finally:", "    speak__(token__)"]
-    returned = _returned(outer, path, made, outs)
+    asked = [f"if not ({' and '.join([*tests, *terms])}): return NotImplemented"] if tests or terms else []
     lines = [
-        f"if len(args) != {len(args)}:",
-        "    return NotImplemented",
-        *([f"{''.join([f'{name}, ' for name in names])} = args"] if names else []),
+        f"if len(args) != {len(args)}: return NotImplemented",
         "try:",
-        *([f"    if not ({' and '.join(tests)}):", "        return NotImplemented"] if tests else []),
-        *["    " + line for line in [*inner, *returned]],
+        *["    " + line for line in [*taken, *asked, *inner, *_returned(outer, path, made, outs)]],
         "except Exception:",
         "    return NotImplemented",
     ]
@@ -62,12 +64,29 @@ def direct(path: Path, watch: Watch, args: tuple[Any, ...]) -> Callable[[tuple[A
     return function
 
 
-def _like(space: dict[str, Any], names: Sequence[str], args: Sequence[Any]) -> list[str]:
-    """That types, dtypes and shapes are those of `args`: where several are to be the same, one comparison after the other."""
+def _taken(space: dict[str, Any], args: Sequence[Any], names: Iterator[str]) -> tuple[list[str], list[str]]:
+    """The lines that take the leaves out of the arguments, and the tests that they are like these."""
+    parts: list[str] = []
+    lines: list[str] = []
+    leaves: list[tuple[str, Any]] = []
+    for k, x in enumerate(args):
+        found, treedef = pytree.flatten(x)
+        mine = [(name, leaf) for leaf, name in zip(found, names)]  # noqa: B905  (what is left are captures)
+        leaves += mine
+        parts.append(mine[0][0] if treedef is pytree.LEAF else f"tree{k}__")
+        if treedef is not pytree.LEAF:
+            space[f"open{k}__"] = flatten_source(treedef).compile()
+            lines.append(f"[{', '.join([name for name, _ in mine])}], _ = open{k}__(tree{k}__)")
+    taken = [f"{''.join([f'{part}, ' for part in parts])} = args"] if parts else []
+    return [*taken, *lines], _like(space, leaves)
+
+
+def _like(space: dict[str, Any], leaves: Sequence[tuple[str, Any]]) -> list[str]:
+    """That types, dtypes and shapes are the same: where several are to be one, a comparison after the other."""
     groups: dict[Any, list[str]] = {}
-    for name, x in zip(names, args, strict=True):
+    arrays = [(name, x) for name, x in leaves if type(x) is _ndarray]
+    for name, x in leaves:
         groups.setdefault(("type({}) is ", type(x)), []).append(name)
-    arrays = [(name, x) for name, x in zip(names, args, strict=True) if type(x) is _ndarray]
     for name, x in arrays:
         groups.setdefault(("{}.dtype is ", x.dtype), []).append(name)
     for name, x in arrays:

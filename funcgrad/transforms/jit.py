@@ -12,10 +12,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import numpy as np
+
+from funcgrad import errors
+from funcgrad.core import Label
 from funcgrad.later import later
+from funcgrad.program.threads import at_most
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.jitted import Jitted
-from funcgrad.transforms.quick import key_of
 
 if TYPE_CHECKING:
     from funcgrad.program.standalone import module
@@ -58,10 +62,14 @@ def disable_jit() -> Iterator[None]:
 
 
 @overload
-def jit(fun: F, *, static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = ()) -> F: ...
+def jit(
+    fun: F, *, static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (), threads: int | None = None
+) -> F: ...
 @overload
-def jit(fun: None = None, *, static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = ()) -> Callable[[F], F]: ...
-def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
+def jit(
+    fun: None = None, *, static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (), threads: int | None = None
+) -> Callable[[F], F]: ...
+def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = (), threads: Any = None) -> Any:
     """`fun`, compiled to generated NumPy code for each structure, shape and dtype of its arguments.
 
     It is recorded at its first two calls, and compiled where the two agree. Python's `if` and `while` may look at values: each path is
@@ -74,6 +82,11 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
         fun: any function of pytrees. Without it, `jit(static_argnums=…)` is a decorator.
         static_argnums: positions of arguments that are no numbers, or decide what is done; each value gets its own code.
         static_argnames: names of such keyword arguments.
+        threads: how many threads may share the work on large arrays, with the same bits; 1 is the caller's alone, None all processors that
+            the process may use. (Of NumPy's own products they are no matter: those have the threads of its BLAS.)
+
+    Raises:
+        ArgumentError: `threads` is no positive int.
 
     The result has `lower(*args)`, the `Program`; `source(*args)`, the same as a module in plain
     NumPy; `stats(*args)`; `clear()`.
@@ -84,11 +97,12 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
     [0.229849, 0.229849, 0.229849]
     """
     if fun is None:
-        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames)
+        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, threads=threads)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    function = Jitted(label_of("jit", fun), fun, numbers, names)
-    known = function.quick
+    label = label_of("jit", fun)
+    _check_threads(label, threads)
+    function = Jitted(label, fun, numbers, names)
 
     def jitted(*args: Any, **kwargs: Any) -> Any:
         if not _switch.off:
@@ -96,18 +110,25 @@ def jit(fun: Any = None, *, static_argnums: Any = (), static_argnames: Any = ())
                 made = function.last(args)
                 if made is not NotImplemented:
                     return made
-                key = key_of(args)
-                if key in known:
-                    made = known[key](args)
-                    if made is not NotImplemented:
-                        return made
+                made = function.other(args)
+                if made is not NotImplemented:
+                    return made
         elif _switch.is_off():
             return fun(*args, **kwargs)
         return function(args, kwargs)
 
-    made: Any = dress(jitted, fun)
+    def limited(*args: Any, **kwargs: Any) -> Any:
+        with at_most(threads):
+            return jitted(*args, **kwargs)
+
+    made: Any = dress(jitted if threads is None else limited, fun)
     made.lower = lambda *args, **kwargs: function.path(args, kwargs)
     made.source = lambda *args, **kwargs: module(function.path(args, kwargs))
     made.stats = lambda *args, **kwargs: function.stats(args, kwargs)
     made.clear = function.clear
     return made
+
+
+def _check_threads(label: Label, threads: Any) -> None:
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1):
+        raise errors.ArgumentError(str(label), f"threads must be a positive int or None, got {threads!r}.")

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 else:
     stats = later("funcgrad.program.stats", "stats")
 
+Way = Callable[[tuple[Any, ...]], Any]
+
 QUICK = 512
-"""So many short ways are kept."""
+"""For so many kinds of arguments short ways are kept."""
 
 TRUSTED = 3
 """So often a recording must stay the same while an array is written to, until what is in the array is not asked any more."""
@@ -47,8 +49,9 @@ class Jitted:
         self.static = (static_argnums, static_argnames)
         self.has_static = bool(static_argnums or static_argnames)
         self.known: dict[Any, Signature] = {}
-        self.quick: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}
-        self.last: Callable[[tuple[Any, ...]], Any] = _unknown
+        self.quick: dict[Any, tuple[Way, ...]] = {}
+        """The short ways of such arguments, one for each path that was taken."""
+        self.last: Way = _unknown
         self.lock = threading.RLock()
         self.warned: set[str] = set()
         self.is_crowded = False
@@ -91,7 +94,7 @@ class Jitted:
             if made is not NotImplemented:
                 if k:
                     signature.paths = (path, *[p for p in signature.paths if p is not path])
-                self.shorten(given, signature, path)
+                self.shorten(given, leaves, signature, path)
                 return made
         if any(isinstance(m, Batch) for m in mains) and any(p.is_of_first_lane(leaves) for p in signature.paths):
             return self.body(*args, **kwargs)  # the lanes part
@@ -133,26 +136,40 @@ class Jitted:
             self.is_crowded = True
             self.warn("it meets ever new shapes or static arguments: from now on the first call with each")
 
-    def shorten(self, args: tuple[Any, ...] | None, signature: Signature, path: Path) -> None:
-        """The next call with such arguments goes the short way to the path that was taken now."""
-        key = None if args is None else key_of(args)
+    def shorten(self, args: tuple[Any, ...] | None, leaves: list[Any], signature: Signature, path: Path) -> None:
+        """The next call with such arguments goes the short way to the path that was taken now. Of trees there is one: the last."""
         watch = signature.watch
-        if key is None or args is None or watch is None:
+        if args is None or watch is None:
             return
+        key = key_of(args)
+        kinds = tuple(map(type, leaves)) if key is None else key
         ways = path.ways
-        way = ways.get(key)
-        if way is None:
+        way = ways.get(kinds, _unknown)
+        if way is _unknown:
             way = quick(path, watch, args)
             if len(ways) >= QUICK:
                 ways.clear()
-            ways[key] = way
+            ways[kinds] = way
         if way is None:
             return
-        if len(self.quick) >= QUICK:
-            self.quick.clear()
-        self.quick[key] = way
+        if key is not None:
+            if len(self.quick) >= QUICK:
+                self.quick.clear()
+            self.quick[key] = (way, *[w for w in self.quick.get(key, ()) if w is not way][: PATHS - 1])
         if not any(isinstance(x, Traced) for x in args):
             self.last = way
+
+    def other(self, args: tuple[Any, ...]) -> Any:
+        """By the short ways of such arguments, but for the one that was tried."""
+        last = self.last
+        for way in self.quick.get(key_of(args), ()):
+            if way is not last:
+                made = way(args)
+                if made is not NotImplemented:
+                    if not any(isinstance(x, Traced) for x in args):
+                        self.last = way
+                    return made
+        return NotImplemented
 
     # ---- what the function reads
 

@@ -19,6 +19,7 @@ from funcgrad.ops.kinds import Structured
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.parts import OTHERWISE
 from funcgrad.program.program import Program, compiled
+from funcgrad.program.threads import at_most, limit
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply, newest
 from funcgrad.transforms.derive import LABEL, Mask, Pair, batched, depends, full, paired, pushed
@@ -84,7 +85,7 @@ class ProgramCall(Call):
         return made, pytree.structure(made)
 
     def grown(self, m: Linearize, values: list[Value], parents: list[Node | None]) -> list[Value]:
-        work = back_of(self.name, self.program, tuple([p is not None for p in parents]))
+        work = back_of(self.name, self.program, tuple([p is not None for p in parents]), limit())
         values = m.kept(values, parents)
         outs, state = work.forward(values, None)
         kept = [p for p in parents if p is not None]
@@ -135,6 +136,8 @@ class Back:
     """The outputs that are wanted."""
     plain: Halves
     """Where zeros are not strong."""
+    threads: int | None
+    """How many may share the work: as many as in the call, which is over when it is pulled back."""
 
     def halves(self, product: Product | None) -> Halves:
         return self.plain if product is None else halves(self.name, self.program, self.mask, self.wanted, product)
@@ -149,6 +152,12 @@ class Back:
         return outs[:n], [at_hand[i] for i in both.pair.crossing]
 
     def back(self, values: Sequence[Value], state: Sequence[Value], cts: Sequence[Value], product: Product | None) -> list[Value]:
+        if self.threads is None:
+            return self.pulled(values, state, cts, product)
+        with at_most(self.threads):
+            return self.pulled(values, state, cts, product)
+
+    def pulled(self, values: Sequence[Value], state: Sequence[Value], cts: Sequence[Value], product: Product | None) -> list[Value]:
         try:
             if product is not None:  # other things cross where zeros are strong
                 state = self.forward(values, product)[1]
@@ -171,10 +180,10 @@ class Back:
 
 
 @functools.lru_cache(512)
-def back_of(name: str, program: Program, mask: Mask) -> Back:
+def back_of(name: str, program: Program, mask: Mask, threads: int | None = None) -> Back:
     wanted = depends(program, mask)
     asked = tuple([v for v, yes in zip(program.outputs, wanted, strict=True) if yes])
-    return Back(name, program, mask, wanted, asked, halves(name, program, mask, wanted, None))
+    return Back(name, program, mask, wanted, asked, halves(name, program, mask, wanted, None), threads)
 
 
 def _pull(node: Node, cts: Any, acc: Cotangents) -> None:

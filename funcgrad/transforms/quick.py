@@ -1,4 +1,4 @@
-"""The short way of a call: arrays and floats by position, to one path. All else goes the long way, which means the same."""
+"""The short way of a call: arrays and floats, or trees of them, to one path. All else goes the long way, which means the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRACERS = (LinTracer, ForwardTracer)
 
 
 def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What tells calls apart; None where the long way is to be taken."""
+    """What tells calls apart; None where more would have to be asked."""
     key: list[Any] = []
     for x in args:
         kind = type(x)
@@ -43,9 +43,11 @@ def quick(path: Path, watch: Watch, args: tuple[Any, ...]) -> Callable[[tuple[An
     """The call of a path with arguments like these, which gives NotImplemented where it is not to be taken."""
     if not path.is_bare or Static in map(type, path.signature.ins):
         return None
-    if any(type(x) is _ndarray and not x.dtype.isnative for x in args):
-        return None
-    return _traced(path, watch) if any(isinstance(x, Traced) for x in args) else direct(path, watch, args)
+    if any(isinstance(x, Traced) for x in args):
+        return _traced(path, watch) if key_of(args) is not None else None
+    leaves, treedef = pytree.flatten(args)
+    are_plain = all(x.dtype.isnative if type(x) is _ndarray else type(x) in (float, np.float64) for x in leaves)
+    return direct(path, watch, args) if are_plain and treedef._is_compilable and treedef._keeps_little else None
 
 
 def _traced(path: Path, watch: Watch) -> Callable[[tuple[Any, ...]], Any]:

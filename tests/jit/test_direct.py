@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -26,8 +27,8 @@ def check(f: Any, *args: Any) -> Any:
         for y in fg.tree.leaves(out):
             if type(y) is np.ndarray:
                 assert not y.flags.writeable
-                assert not any(np.may_share_memory(y, x) for x in args)
-    assert g.clear.__self__.quick
+                assert not any(np.may_share_memory(y, x) for x in fg.tree.leaves(args))
+    assert g.clear.__self__.last(args) is not NotImplemented
     return g
 
 
@@ -80,6 +81,45 @@ def test_other_arguments_take_another_way() -> None:
         g(X, 2.0, 3.0)
 
 
+@attrs.frozen
+class Point:
+    x: Any
+    name: str = attrs.field(default="p", metadata={"pytree": False})
+
+
+def test_trees() -> None:
+    """Of arrays and numbers, in any containers; another structure, or other leaves, takes another way."""
+
+    def f(p, *rest):
+        leaves = fg.tree.leaves((p, rest))
+        return {"sum": sum(np.sum(x) for x in leaves), "same": (p, rest), "n": len(leaves)}
+
+    given = {"b": [X, 2.0, None], "a": Point(np.float64(3.0))}
+    check(f, given)
+    check(f, given, (), Y)
+    g = check(f, given, Y)
+    others: list[Any] = [
+        (given, X), (given,), (given, [Y]), (given, {}), ({"a": X}, Y), ({**given, "c": 1.0}, Y), ({"b": [X, 2.0], "a": given["a"]}, Y),
+        ({"b": [X, 2, None], "a": given["a"]}, Y), ({"b": [X[:2], 2.0, None], "a": given["a"]}, Y), ({**given, "a": Point(np.ones(2))}, Y),
+        ({**given, "a": Point(np.float64(3.0), "q")}, Y), ({**given, "a": None}, Y), ({**given, "a": (np.float64(3.0),)}, Y), (X, Y),
+    ]  # fmt: skip
+    for args in others:
+        with np.errstate(all="ignore"):
+            for _ in range(4):
+                assert repr(g(*args)) == repr(f(*args))
+                assert shown(g(given, Y)) == shown(f(given, Y))
+
+
+def test_gradients_of_trees() -> None:
+    """In trees, too; under `grad` the same function is derived."""
+    f = fg.jit(lambda p: np.sum(p["w"] * p["w"]) * p["b"])
+    p = {"w": np.arange(3.0), "b": np.float64(2.0)}
+    for _ in range(6):
+        assert f(p) == 10.0
+        assert list(fg.grad(f)(p)["w"]) == [0.0, 4.0, 8.0]
+    check(fg.grad(lambda p: np.sum(p["w"] * p["w"]) * p["b"]), p)
+
+
 def test_what_is_read_may_change() -> None:
     """Cells, globals, dicts and small arrays are asked at each call."""
     scale, held, small = 2.0, {"k": 3.0}, np.ones(3)
@@ -110,6 +150,26 @@ def test_guards_and_errors_leave_the_short_way() -> None:
         with pytest.raises(np.linalg.LinAlgError):
             h(np.zeros((2, 2)))
         assert shown(h(np.eye(2))) == shown(np.linalg.inv(np.eye(2)))
+
+
+def test_paths_that_alternate() -> None:
+    """Each has its short way, with arrays and under `grad`; what is found first is what was taken last."""
+
+    def f(x):
+        k = int(x[0])
+        return x * k if k < 3 else np.arctan(x) - k
+
+    g, h = fg.jit(f), fg.grad(fg.jit(lambda x: np.sum(f(x))))
+    ones = [np.array([k + 0.5, 2.0]) for k in range(6)]
+    for _ in range(4):
+        for x in ones:
+            assert shown(g(x)) == shown(f(x))
+            assert shown(h(x)) == shown(fg.grad(lambda x: np.sum(f(x)))(x))
+    function = g.clear.__self__
+    assert [len(ways) for ways in function.quick.values()] == [6]
+    for x in (ones[2], ones[0], ones[2], ones[2]):
+        assert shown(function.other((x,)) if function.last((x,)) is NotImplemented else g(x)) == shown(f(x))
+    assert g.stats(ones[0]).paths == 6
 
 
 def test_long_programs_and_tiles() -> None:

@@ -14,6 +14,7 @@ from tests.ops import (
     case_reductions,
     case_shaping,
     case_spectra,
+    case_triangular,
 )
 from tests.ops.kit import CASES
 
@@ -33,4 +34,5 @@ _ = (
     case_reductions,
     case_shaping,
     case_spectra,
+    case_triangular,
 )

@@ -9,6 +9,8 @@ pulls the cotangent G of L back: its symmetric part. For L = [[a, 0], [b, c]] an
 after the other (section 3.3 there), with 5/6 n³ multiplications, most of them in products, where eq. 10 takes 5 n³ by full matrices:
 
     C = S(c, h),  B = (g - 2 C b) a⁻¹,  A = S(a, f - Bᴴ b),  S = [[A, Bᴴ / 2], [B / 2, C]]
+
+Rounding in B counts as a change of L by an ulp would, and the factor that LAPACK gives differs from the exact one by more.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from tests.ops import (
     case_shaping,
     case_special,
     case_spectra,
+    case_triangular,
 )
 from tests.ops.kit import CASES
 
@@ -35,4 +36,5 @@ _ = (
     case_shaping,
     case_special,
     case_spectra,
+    case_triangular,
 )

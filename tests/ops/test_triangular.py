@@ -91,6 +91,35 @@ def test_pull_by_blocks(n: int, dtype: str) -> None:
     np.testing.assert_array_equal(made[1], cholesky_pull(low, g[1]))
 
 
+def _exact(a: Any) -> tuple[Any, Any]:
+    """The factor and its inverse in extended precision."""
+    n = len(a)
+    low, inverse = np.zeros((2, n, n), np.longdouble)
+    for j in range(n):
+        column = a[j:, j] - low[j:, :j] @ low[j, :j]
+        low[j:, j] = column / np.sqrt(column[0])
+    for j in range(n):
+        inverse[j] = (np.eye(n)[j] - low[j, :j] @ inverse[:j]) / low[j, j]
+    return low, inverse
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no extended precision")
+@pytest.mark.parametrize("noise", [1e-1, 1e-6, 1e-10])
+def test_blocks_lose_no_digits(noise: float) -> None:
+    """From the matrix to the cotangent, near singular ones too, the error is that of the definition by full matrices."""
+    n, rng = 120, np.random.default_rng(6)
+    x, g = rng.normal(size=n), np.tril(rng.normal(size=(n, n)))
+    for a in (np.exp(-((x[:, None] - x) ** 2) / 2), 1 / (np.arange(n)[:, None] + np.arange(n) + 1)):
+        a = a + noise * np.eye(n)
+        low, inverse = _exact(a.astype(np.longdouble))
+        middle = np.tril(low.T @ g)
+        s = inverse.T @ (middle - middle * np.eye(n) / 2) @ inverse
+        s = (s + s.T) / 2
+        factor = np.linalg.cholesky(a)
+        errors = [float(np.linalg.norm((f(factor, g) - s).astype(float))) for f in (cholesky_pull, by_matrices)]
+        assert errors[0] <= 1.5 * errors[1] + 1e-15 * float(np.linalg.norm(s.astype(float)))
+
+
 @pytest.mark.parametrize("n", [3, 70])
 def test_programs(n: int) -> None:
     """Of first and second order, in both modes: compiled, they have the bits that they have without."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.collector import hold_collector, release_collector
 from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.buffers import reused
@@ -285,13 +286,17 @@ def compiled(program: Program, threads: int | None = None) -> Callable[..., tupl
     Args:
         threads: how many may share the work on large arrays; None: as many as there are processors.
     """
-    program = simplified(program)
-    to = Source(threads)
-    given = to.named(program.inputs)
-    to.write(program.equations, variables(program.outputs))
-    outs = [to.atom(x, True) for x in program.outputs]
-    to.add(f"return ({', '.join(outs)}{',' if len(outs) == 1 else ''})")
-    return to.compile(f"def program({', '.join(given)}):")
+    hold_collector()
+    try:
+        program = simplified(program)
+        to = Source(threads)
+        given = to.named(program.inputs)
+        to.write(program.equations, variables(program.outputs))
+        outs = [to.atom(x, True) for x in program.outputs]
+        to.add(f"return ({', '.join(outs)}{',' if len(outs) == 1 else ''})")
+        return to.compile(f"def program({', '.join(given)}):")
+    finally:
+        release_collector()
 
 
 def source(program: Program) -> str:

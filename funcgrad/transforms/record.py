@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.borrow import COPY_LIMIT, Borrows
+from funcgrad.collector import hold_collector, release_collector
 from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, dtype_of, ground, shape_of, tick
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops import reductions
@@ -321,6 +322,14 @@ def record(label: Label, fun: Callable[[list[Any]], Any], examples: Sequence[Val
 
 
 def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
+    hold_collector()
+    try:
+        return _recorded_by(m, fun, examples)
+    finally:
+        release_collector()
+
+
+def _recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
     try:
         inputs = [m.input(x) for x in examples]
         leaves, out_def = pytree.flatten(fun(inputs))

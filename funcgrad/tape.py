@@ -15,13 +15,13 @@ import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.collector import hold_collector, release_collector
 from funcgrad.core import Label, Traced, Value, dtype_of, ground, shape_of, tick
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops.shaping import cast
 from funcgrad.tensor import Tensor, summary, user_frame
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import describe
-from funcgrad.transforms.collector import hold_collector, release_collector
 from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.walk import Node, discover

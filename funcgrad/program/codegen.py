@@ -20,6 +20,7 @@ import numpy as np
 
 from funcgrad import pages
 from funcgrad.borrow import COPY_LIMIT
+from funcgrad.collector import hold_collector, release_collector
 from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.broad import broad, is_broad
@@ -302,13 +303,17 @@ class Body:
 @functools.lru_cache(64)
 def body(program: Program, threads: int | None = None) -> Body:
     """The program, simplified and written down."""
-    program = simplified(program)
-    if any(_size(v) * v.dtype.itemsize > COPY_LIMIT for e in program.equations for v in e.outputs):
-        pages.keep()
-    to = Source(threads)
-    given = to.named(program.inputs)
-    to.write(program.equations, variables(program.outputs))
-    return Body(program, to, tuple(given), tuple([to.atom(x, True) for x in program.outputs]))
+    hold_collector()
+    try:
+        program = simplified(program)
+        if any(_size(v) * v.dtype.itemsize > COPY_LIMIT for e in program.equations for v in e.outputs):
+            pages.keep()
+        to = Source(threads)
+        given = to.named(program.inputs)
+        to.write(program.equations, variables(program.outputs))
+        return Body(program, to, tuple(given), tuple([to.atom(x, True) for x in program.outputs]))
+    finally:
+        release_collector()
 
 
 @functools.lru_cache(1024)

@@ -132,6 +132,18 @@ def exact(x: Any) -> Any:
     return tuple(map(exact, x)) if kind is tuple else (kind, repr(x)) if kind in (float, complex, bool) else x
 
 
+def exact_params(params: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+    """The same of all params; mostly these are ints and shapes, which are what they are."""
+    for _, x in params:
+        if type(x) is tuple:
+            for n in x:
+                if type(n) is not int:
+                    return tuple([(name, exact(y)) for name, y in params])
+        elif type(x) is not int and type(x) is not str:
+            return tuple([(name, exact(y)) for name, y in params])
+    return params
+
+
 def known(name: str) -> Primitive | None:
     """What a name means in a program; None where it means nothing."""
     return ALONE.get(name) or special.primitive(name)
@@ -161,11 +173,11 @@ class Equation:
             and (self.primitive is other.primitive or bool(named(self.primitive) == named(other.primitive)))
             and self.inputs == other.inputs
             and self.outputs == other.outputs
-            and (self.params is other.params or exact(self.params) == exact(other.params))
+            and (self.params is other.params or exact_params(self.params) == exact_params(other.params))
         )
 
     def __hash__(self) -> int:
-        return hash((named(self.primitive), self.inputs, self.outputs, exact(self.params)))
+        return hash((named(self.primitive), self.inputs, self.outputs, exact_params(self.params)))
 
     def __repr__(self) -> str:
         return f"Equation({', '.join(map(str, self.outputs))} = {self.primitive.name}({', '.join(map(str, self.inputs))}))"
@@ -302,8 +314,8 @@ def live(equations: Sequence[Equation], outputs: Sequence[Atom]) -> list[Equatio
     wanted = {v.number for v in variables(outputs)}
     kept = []
     for e in reversed(equations):
-        if stays(e) or any(v.number in wanted for v in e.outputs):
-            wanted.update(v.number for v in variables(e.inputs))
+        if any(v.number in wanted for v in e.outputs) or stays(e):
+            wanted.update([x.number for x in e.inputs if type(x) is Var])
             kept.append(e)
     return kept[::-1]
 

@@ -214,13 +214,20 @@ class Builder:
 
 def renumbered(inputs: Sequence[Var], equations: Iterable[Equation], outputs: Sequence[Atom]) -> Program:
     """The program of these equations, whose variables may have any numbers; they may only be unique."""
-    made = Builder()
-    new: dict[int, Var] = {v.number: made.input(v.shape, v.dtype) for v in inputs}
+    new: dict[int, Var] = {}
 
-    def renamed(x: Atom) -> Atom:
-        return new[x.number] if type(x) is Var else x
+    def numbered(variables: Iterable[Var]) -> tuple[Var, ...]:
+        made = []
+        for v in variables:
+            k = len(new)
+            new[v.number] = w = v if v.number == k else Var(k, v.shape, v.dtype)
+            made.append(w)
+        return tuple(made)
 
+    ins = numbered(inputs)
+    made = []
     for e in equations:
-        outs = made.write(e.primitive, map(renamed, e.inputs), [(v.shape, v.dtype) for v in e.outputs], e.params, e.line)
-        new.update(zip([v.number for v in e.outputs], outs, strict=True))
-    return Program(tuple(made.inputs), tuple(made.equations), tuple(map(renamed, outputs)))
+        read = tuple([new[x.number] if type(x) is Var else x for x in e.inputs])
+        outs = numbered(e.outputs)
+        made.append(Equation(e.primitive, read, outs, e.params, e.line))
+    return Program(ins, tuple(made), tuple([new[x.number] if type(x) is Var else x for x in outputs]))

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from funcgrad.core import Value, dtype_of, shape_of
@@ -23,20 +22,22 @@ from funcgrad.program.program import Shape
 from funcgrad.program.vocabulary import PAD, SCATTER_ADD, SLICE, TAKE
 
 
-@attrs.frozen
 class Step:
-    read: Callable[[Value], Value]
-    back: Callable[[Value], Value]
+    """A way to read, and its transpose."""
+
+    __slots__ = ("back", "read")
+
+    def __init__(self, read: Callable[[Value], Value], back: Callable[[Value], Value]) -> None:
+        self.read, self.back = read, back
 
 
-@attrs.frozen
 class Box:
     """A slice of every axis, with the lengths of what it gives."""
 
-    starts: Shape
-    stops: Shape
-    steps: Shape
-    sizes: Shape
+    __slots__ = ("sizes", "starts", "steps", "stops")
+
+    def __init__(self, starts: Shape, stops: Shape, steps: Shape, sizes: Shape) -> None:
+        self.starts, self.stops, self.steps, self.sizes = starts, stops, steps, sizes
 
     @property
     def params(self) -> dict[str, Shape]:
@@ -46,13 +47,13 @@ class Box:
         return Box(*[tuple([n for a, n in enumerate(ns) if a not in axes]) for ns in (self.starts, self.stops, self.steps, self.sizes)])
 
 
-@attrs.frozen
 class Plan:
     """`box` of an array of `shape`, then `steps`."""
 
-    shape: Shape
-    box: Box
-    steps: tuple[Step, ...]
+    __slots__ = ("box", "shape", "steps")
+
+    def __init__(self, shape: Shape, box: Box, steps: tuple[Step, ...]) -> None:
+        self.shape, self.box, self.steps = shape, box, steps
 
     @property
     def is_whole(self) -> bool:
@@ -78,17 +79,16 @@ class Plan:
 # ---- an index, one part per axis
 
 
-@attrs.frozen
 class Parts:
     """`axes` has a slice, an int or an array of ints per axis; `order` the places of all parts, None for a new axis.
 
     `made` are axes of length 1 that a mask of one bool is read along: the array has none for it.
     """
 
-    shape: Shape
-    axes: tuple[Any, ...]
-    order: tuple[int | None, ...]
-    made: tuple[int, ...]
+    __slots__ = ("axes", "made", "order", "shape")
+
+    def __init__(self, shape: Shape, axes: tuple[Any, ...], order: tuple[int | None, ...], made: tuple[int, ...]) -> None:
+        self.shape, self.axes, self.order, self.made = shape, axes, order, made
 
     @property
     def fancy(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import opcode
 import sys
 from collections.abc import Callable, Sequence
@@ -136,11 +137,16 @@ class Tracer(Tensor, Traced):
 
 def user_frame() -> FrameType:
     """The nearest frame outside this package, NumPy and SciPy: where the user's sentence should point."""
-    package = __name__.partition(".")[0]
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (package, "numpy", "scipy"):
+    while is_library(frame.f_globals.get("__name__", "")) and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+@functools.lru_cache(4096)
+def is_library(module: str) -> bool:
+    """Whether a module is of this package, NumPy or SciPy."""
+    return module.partition(".")[0] in (__name__.partition(".")[0], "numpy", "scipy")
 
 
 def user_level() -> int:

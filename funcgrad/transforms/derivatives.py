@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import errors
+from funcgrad.collector import hold_collector, release_collector
 from funcgrad.core import Traced, Value, shape_of, tick
 from funcgrad.numpy.bridge import stacked
 from funcgrad.ops.elementwise import scale
@@ -19,7 +20,6 @@ from funcgrad.transforms import (
     shortcuts,  # noqa: F401  likewise
 )
 from funcgrad.transforms.arguments import Chosen, describe, dress, kind_of, label_of
-from funcgrad.transforms.collector import hold_collector, release_collector
 from funcgrad.transforms.doors import DOUBLE, SINGLE, leave_like, leave_value, older
 from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import Linearize, LinTracer

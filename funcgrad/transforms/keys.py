@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
@@ -30,31 +29,28 @@ _PYTHON = (float, int, bool, complex)
 _EXACT = (tuple, str, bytes, *_PYTHON)
 
 
-@attrs.define(eq=False)
 class Signature:
     """What is known of one structure, shapes and dtypes."""
 
-    paths: tuple[Path, ...] = ()
-    """Compiled, the one that was taken last first."""
-    waiting: list[Path] = attrs.field(factory=list)
-    """Recorded once."""
-    watch: Watch | None = None
-    changes: int = 0
-    """How often what the function reads was something else."""
-    agreements: dict[int, int] = attrs.field(factory=dict)
-    """By the id of an array that was written to: how often the recording stayed the same."""
-    runs_as_it_is: bool = False
-    was_used: bool = True
-    is_fresh: bool = False
-    """Whether its first call is still to come, and runs as it is."""
+    __slots__ = ("agreements", "changes", "is_fresh", "paths", "runs_as_it_is", "waiting", "was_used", "watch")
+
+    def __init__(self, is_fresh: bool) -> None:
+        self.paths: tuple[Path, ...] = ()  # compiled, the one that was taken last first
+        self.waiting: list[Path] = []  # recorded once
+        self.watch: Watch | None = None
+        self.changes = 0  # how often what the function reads was something else
+        self.agreements: dict[int, int] = {}  # by the id of an array that was written to: how often the recording stayed the same
+        self.runs_as_it_is, self.was_used = False, True
+        self.is_fresh = is_fresh  # whether its first call is still to come, and runs as it is
 
 
-@attrs.frozen(eq=False)
 class Fixed:
     """A static argument."""
 
-    __pytree__ = False
-    value: Any
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Fixed:
@@ -66,11 +62,13 @@ class Fixed:
         return hash(self.value)
 
 
-@attrs.frozen(eq=False)
 class Itself:
     """An object that has no hash, but attributes, which are watched."""
 
-    value: Any
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Itself and self.value is other.value

@@ -9,6 +9,7 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.borrow import HELD
+from funcgrad.collector import hold_collector, release_collector
 from funcgrad.core import Label, Traced, Value, bind, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare, stacked
 from funcgrad.ops.elementwise import meet
@@ -17,7 +18,6 @@ from funcgrad.ops.shaping import dense
 from funcgrad.tensor import wrap
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import Chosen, describe, kind_of, label_of
-from funcgrad.transforms.collector import hold_collector, release_collector
 from funcgrad.transforms.derivatives import pull_back
 from funcgrad.transforms.forward import Forward, ForwardTracer, tangent_of
 from funcgrad.transforms.linearize import Linearize, LinTracer

@@ -14,13 +14,15 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.borrow import COPY_LIMIT, Borrows
+from funcgrad.collector import hold_collector, release_collector
 from funcgrad.core import Interpreter, Label, Primitive, Traced, Value, dtype_of, ground, shape_of, tick
+from funcgrad.later import later
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops import reductions
 from funcgrad.ops.kinds import Structured
 from funcgrad.ops.shaping import astype
 from funcgrad.program.lower import LOWER, typed
-from funcgrad.program.parts import known, live
+from funcgrad.program.parts import live
 from funcgrad.program.program import (
     FILL,
     GUARD,
@@ -39,14 +41,11 @@ from funcgrad.program.promotion import PYTHON_NUMBERS
 from funcgrad.program.vocabulary import IOTA, OWN, of_equation
 from funcgrad.tensor import Tracer, user_frame
 from funcgrad.transforms import scalars
-from funcgrad.transforms.alike import Alike
 from funcgrad.transforms.arguments import describe, kind_of
 from funcgrad.transforms.batch import BatchTracer
 from funcgrad.transforms.batching import lane_of
-from funcgrad.transforms.calls import MEANINGS, Call, Outputs
-from funcgrad.transforms.closures import replaced
+from funcgrad.transforms.calls import MEANINGS
 from funcgrad.transforms.derivatives import has_nan
-from funcgrad.transforms.replay import Reopened
 
 _ndarray = np.ndarray
 
@@ -254,40 +253,7 @@ def in_one_lane(x: Value) -> Value:
     return in_one_lane(x._value)
 
 
-# ---- calls
-
-
-def _record_call(call: Call, m: Any, operands: Sequence[Value]) -> Outputs:
-    """One equation, whose primitive holds the call. What it gives beside numbers stays as it is."""
-    closed, n = list(call.closed_over()), len(operands)
-    taken = list(map(m.taken, [*operands, *closed]))
-    values = [x._value if type(x) is RecordTracer else x for x in taken]
-    call = call.recorded(values[:n])
-    outs, treedef = (replaced(call, closed, values[n:]) if closed else call).run(values[:n])
-    numbers = [k for k, y in enumerate(outs) if kind_of(y)]
-    prim, params = call.equation or (_structured(m, call, closed, numbers), {})
-    made = m.equation(prim, list(map(m.atom, taken)), [outs[k] for k in numbers], params)
-    for k, v in zip(numbers, made, strict=True):
-        outs[k] = m.trace(outs[k], v)
-    return outs, treedef
-
-
-def _structured(m: Recorder, call: Call, closed: list[Traced], numbers: Sequence[int]) -> Structured:
-    """A primitive that is this call; its results are those of the call's that are numbers."""
-    blank: list[Traced] = [m.new() for _ in closed]  # which keep no values
-    inner = replaced(call, closed, blank) if closed else call
-    held = Reopened(inner, blank)
-
-    def meant(args: Sequence[Value], params: dict[str, Any]) -> Any:
-        outs = held.run(list(args))
-        return tuple([outs[k] for k in numbers])
-
-    key = Alike(inner, blank) if call.key is None or closed else call.key
-    name = f"{call.name}_" if known(call.name) else call.name  # which means something else
-    return Structured(name, lambda *args: meant(args, {}), meant, (key, tuple(numbers)))
-
-
-MEANINGS[Recorder] = _record_call
+MEANINGS[Recorder] = later("funcgrad.transforms.record_call", "record_call")
 
 # ---- recordings
 
@@ -321,6 +287,14 @@ def record(label: Label, fun: Callable[[list[Any]], Any], examples: Sequence[Val
 
 
 def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
+    hold_collector()
+    try:
+        return _recorded_by(m, fun, examples)
+    finally:
+        release_collector()
+
+
+def _recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence[Value]) -> Recording:
     try:
         inputs = [m.input(x) for x in examples]
         leaves, out_def = pytree.flatten(fun(inputs))

@@ -54,6 +54,6 @@ def _rounds(program: Program, inner: Callable[[Program], Program]) -> Program:
     for _ in range(ROUNDS):
         before = program
         program = without_repeats(with_inner(swept(program, RULES), inner))
-        if program == before:
+        if program is before or program == before:
             return before
     return program

@@ -30,10 +30,12 @@ Found = Sequence[Atom] | None
 
 def of_numbers(s: Sweep, e: Equation) -> Found:
     """An equation of literals alone is its value, if that is a number."""
-    values = list(map(number_of, e.inputs))
-    if not values or any(x is None for x in values) or len(e.outputs) != 1 or e.outputs[0].shape or type(e.primitive) is Structured:
+    for x in e.inputs:
+        if type(x) is not Literal:
+            return None
+    if not e.inputs or len(e.outputs) != 1 or e.outputs[0].shape or type(e.primitive) is Structured:
         return None
-    return known(e, values)
+    return known(e, list(map(number_of, e.inputs)))
 
 
 def known(e: Equation, values: Sequence[Any]) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.ops.kinds import PRIMITIVES
-from funcgrad.program.parts import Atom, Equation, Var, exact, live
+from funcgrad.program.parts import Atom, Equation, Literal, Var, exact_params, live
 from funcgrad.program.program import Program, renumbered
 
 COMMUTE = frozenset(PRIMITIVES[name] for name in ("add", "multiply", "equal", "not_equal"))
@@ -22,20 +22,21 @@ def without_repeats(program: Program) -> Program:
         return new.get(x.number, x) if isinstance(x, Var) else x
 
     for e in program.equations:
-        inputs = tuple(map(renamed, e.inputs))
-        key = (e.primitive, ordered(e, inputs), exact(e.params))
+        inputs = tuple(map(renamed, e.inputs)) if new else e.inputs
+        key = (e.primitive, ordered(e, inputs), exact_params(e.params))
         if key in known:
             new.update(zip([v.number for v in e.outputs], known[key], strict=True))
             continue
         known[key] = e.outputs
-        kept.append(Equation(e.primitive, inputs, e.outputs, e.params, e.line))
+        kept.append(e if inputs is e.inputs else Equation(e.primitive, inputs, e.outputs, e.params, e.line))
     outputs = list(map(renamed, program.outputs))
     kept = live(kept, outputs)
     return program if len(kept) == len(program.equations) else renumbered(program.inputs, kept, outputs)
 
 
-def ordered(e: Equation, inputs: tuple[Atom, ...]) -> tuple[Atom, ...]:
-    """The operands, in an order that says nothing where they commute."""
+def ordered(e: Equation, inputs: tuple[Atom, ...]) -> tuple[int | Literal, ...]:
+    """The operands, variables by number, in an order that says nothing where they commute."""
+    read: tuple[Any, ...] = tuple([x.number if type(x) is Var else x for x in inputs])
     if e.primitive in COMMUTE and all(x.dtype.kind != "c" for x in inputs):
-        return tuple(sorted(inputs, key=lambda x: x.number if isinstance(x, Var) else -1))
-    return inputs
+        return tuple(sorted(read, key=lambda x: x if type(x) is int else -1))
+    return read

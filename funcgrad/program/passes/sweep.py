@@ -55,7 +55,7 @@ class Sweep:
     """What rules ask, and write with."""
 
     def __init__(self, program: Program, rules: Rules) -> None:
-        self.rules = rules
+        self.rules, self.general = rules, rules.get("", ())
         self.equations: list[Equation] = []
         self.made: dict[int, Equation] = {}
         self.stands: dict[int, Atom] = {}
@@ -71,14 +71,19 @@ class Sweep:
     def enter(self, e: Equation) -> Sequence[Atom]:
         """The equation, or what the rules make of it."""
         if known(e.primitive.name) is e.primitive:
-            for rule in (*self.rules.get("", ()), *self.rules.get(e.primitive.name, ())):
+            for rule in self.general:
+                found = rule(self, e)
+                if found is not None:
+                    return found
+            for rule in self.rules.get(e.primitive.name, ()):
                 found = rule(self, e)
                 if found is not None:
                     return found
         self.equations.append(e)
-        self.made.update((v.number, e) for v in e.outputs)
+        for v in e.outputs:
+            self.made[v.number] = e
         if hands_python_on(e.primitive) and e.inputs and (type(e.primitive) is Structured or all(map(self.may_be_python, e.inputs))):
-            self.python.update(v.number for v in e.outputs if not v.shape)
+            self.python.update([v.number for v in e.outputs if not v.shape])
         return e.outputs
 
     # ---- what is known
@@ -133,7 +138,8 @@ class Sweep:
         if like is None:
             self.uses[made.number] = Uses(1)
         else:
-            self.uses[made.number] = attrs.evolve(self.uses[like.number])
+            its = self.uses[like.number]
+            self.uses[made.number] = Uses(its.count, its.by_element)
             self.heirs[made.number] = self.heirs.get(like.number, like.number)
         return made
 
@@ -150,7 +156,9 @@ def swept(program: Program, rules: Rules) -> Program:
     s = Sweep(program, rules)
     for e in program.equations:
         s.line = e.line
-        found = s.enter(Equation(e.primitive, tuple(map(s.atom, e.inputs)), e.outputs, e.params, e.line))
+        if s.stands:
+            e = Equation(e.primitive, tuple(map(s.atom, e.inputs)), e.outputs, e.params, e.line)
+        found = s.enter(e)
         for v, x in zip(e.outputs, found, strict=True):
             if v is not x:
                 s.replace(v, x)
@@ -162,11 +170,13 @@ def swept(program: Program, rules: Rules) -> Program:
 def uses_in(program: Program) -> dict[int, Uses]:
     found = {v.number: Uses() for v in program.inputs}
     for e in program.equations:
-        found.update((v.number, Uses()) for v in e.outputs)
+        for v in e.outputs:
+            found[v.number] = Uses()
         by_element = is_by_element(e.primitive) or e.primitive is GUARD
-        for number in {v.number for v in variables(e.inputs)}:
-            found[number].count += 1
-            found[number].by_element &= by_element
+        for number in {x.number for x in e.inputs if type(x) is Var}:
+            uses = found[number]
+            uses.count += 1
+            uses.by_element &= by_element
     for v in variables(program.outputs):
         found[v.number] = Uses(found[v.number].count + 1, False)
     return found

@@ -1,7 +1,7 @@
-"""The cyclic collector is held back while a door is open.
+"""The cyclic collector is held back while a door is open, a function is recorded, or a program compiled.
 
-Nodes are acyclic and freed by reference counting; the collector would scan the living ones again and again, which is most of the
-time of a long loop.
+Nodes and equations are acyclic and freed by reference counting; the collector would scan the living ones again and again, which is
+most of the time of a long loop.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ours = False
 
 
 def hold_collector() -> None:
-    """Keep the cyclic collector back: nodes are acyclic, and it would scan the living ones again and again."""
+    """Keep the cyclic collector back: nodes and equations are acyclic, and it would scan the living ones again and again."""
     global _ours
     _open.append(None)
     if gc.isenabled():

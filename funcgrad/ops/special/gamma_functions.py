@@ -7,7 +7,7 @@ from typing import Any
 
 from funcgrad import errors
 from funcgrad.core import Value, dtype_of
-from funcgrad.ops.elementwise import cos, exp, log, real, sin, where
+from funcgrad.ops.elementwise import cos, exp, real, sin, where
 from funcgrad.ops.special.family import S, fixed, special
 
 # ---- complete
@@ -32,6 +32,7 @@ special("gamma", lambda t, out, x: t * (out * S.psi(x)), source="DLMF 5.2.2")
 special("gammaln", lambda t, x: t * S.psi(x), source="DLMF 5.2.2")
 special("loggamma", lambda t, x: t * S.psi(x), source="DLMF 5.2.2")
 special("rgamma", lambda t, x, out: t * _rgamma_slope(x, out), source="DLMF 5.2.2, 5.5.3")
+special("gammasgn", None, source="constant between poles")
 special("psi", _psi_slope, source="DLMF 5.15.1, 25.11.12")
 special("_zeta", fixed("zeta", "x"), lambda t, x, y: t * (-x * S._zeta(x + 1.0, y)), source="DLMF 25.11.17")
 special("beta", lambda t, out, x, y: t * (out * (S.psi(x) - S.psi(x + y))), lambda t, out, x, y: t * (out * (S.psi(y) - S.psi(x + y))),

@@ -1,14 +1,14 @@
 """Logistic functions, entropies, losses, and powers near 0: what statistics and machine learning use. Sources: closed forms.
 
-Where a formula would be 0 times infinity it takes the limit that the function has: `xlogy(0, y)` is 0 for every y, and so is its slope in y.
+Where a formula would be 0 times infinity it takes the function's own limit: `xlogy(0, y)` is 0 for every y, and so is its slope in y.
 """
 
 from __future__ import annotations
 
 import math
 
-from funcgrad.core import Value, dtype_of
-from funcgrad.ops.elementwise import absolute, cos, exp, hypot, log, log1p, maximum, minimum, power, ratio, scale, sin, where
+from funcgrad.core import Value
+from funcgrad.ops.elementwise import absolute, exp, hypot, log, log1p, maximum, minimum, power, ratio, scale, sin, where
 from funcgrad.ops.special.family import S, special
 
 _LN2, _LN10, _DEGREE = math.log(2.0), math.log(10.0), math.pi / 180.0
@@ -59,9 +59,7 @@ def _exprel_slope(x: Value) -> Value:
     return 0.5 * S.hyp1f1(2.0, 3.0, x)
 
 
-special(
-    "boxcox", lambda t, x, y: t * power(x, y - 1.0), lambda t, x, y, out: t * _in_exponent(log(x), out, y), source="Box and Cox (1964)"
-)
+special("boxcox", lambda t, x, y: t * power(x, y - 1.0), lambda t, x, y, out: t * _in_exponent(log(x), out, y), source="Box and Cox (1964)")
 special(
     "boxcox1p",
     lambda t, x, y: t * exp(scale(y - 1.0, log1p(x))),

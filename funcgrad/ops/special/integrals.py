@@ -1,4 +1,4 @@
-"""Exponential, Fresnel and elliptic integrals, the dilogarithm, and hypergeometric functions. Sources: DLMF chapters 6 to 8, 13, 15, 19, 25.
+"""Exponential, Fresnel and elliptic integrals, the dilogarithm, and hypergeometric functions. Sources: DLMF chapters 6 to 8, 13 to 25.
 
 Where a quotient would be 0/0, near 0, its power series takes its place: a hypergeometric function, whose slopes are hypergeometric again.
 """

@@ -222,6 +222,7 @@ def test_edges(name: str) -> None:
     point = tuple(map(np.float64, at))
     along = [np.float64(k == argument) for k in range(len(at))]
     assert fg.grad(f, argument)(*point) == wanted
+    assert fg.grad(f, argument)(*at) == wanted, "Python's own numbers"
     assert fg.jvp(lambda x: f(*[x if along[k] else p for k, p in enumerate(point)]), (point[argument],), (1.0,))[1] == wanted
 
 

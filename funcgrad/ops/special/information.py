@@ -8,7 +8,22 @@ from __future__ import annotations
 import math
 
 from funcgrad.core import Value
-from funcgrad.ops.elementwise import absolute, exp, hypot, log, log1p, maximum, minimum, power, ratio, scale, sin, where
+from funcgrad.ops.elementwise import (
+    absolute,
+    divide,
+    exp,
+    hypot,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    power,
+    ratio,
+    reciprocal,
+    scale,
+    sin,
+    where,
+)
 from funcgrad.ops.special.family import S, special
 
 _LN2, _LN10, _DEGREE = math.log(2.0), math.log(10.0), math.pi / 180.0
@@ -21,11 +36,11 @@ special("log_expit", lambda t, x: t * S.expit(-x), source="closed form")
 
 # ---- x log y, and entropies
 
-special("xlogy", lambda t, y: t * log(y), lambda t, x, y: t * scale(x, 1.0 / y), source="closed form")
-special("xlog1py", lambda t, y: t * log1p(y), lambda t, x, y: t * scale(x, 1.0 / (1.0 + y)), source="closed form")
+special("xlogy", lambda t, y: t * log(y), lambda t, x, y: t * scale(x, reciprocal(y)), source="closed form")
+special("xlog1py", lambda t, y: t * log1p(y), lambda t, x, y: t * scale(x, reciprocal(1.0 + y)), source="closed form")
 special("entr", lambda t, x: t * -(log(x) + 1.0), source="closed form")
-special("rel_entr", lambda t, x, y: t * (log(x / y) + 1.0), lambda t, x, y: t * -scale(x, 1.0 / y), source="closed form")
-special("kl_div", lambda t, x, y: t * log(x / y), lambda t, x, y: t * (1.0 - scale(x, 1.0 / y)), source="closed form")
+special("rel_entr", lambda t, x, y: t * (log(divide(x, y)) + 1.0), lambda t, x, y: t * -scale(x, reciprocal(y)), source="closed form")
+special("kl_div", lambda t, x, y: t * log(divide(x, y)), lambda t, x, y: t * (1.0 - scale(x, reciprocal(y))), source="closed form")
 
 # ---- losses
 
@@ -51,12 +66,19 @@ def _in_exponent(logarithm: Value, value: Value, y: Value) -> Value:
     v = logarithm * y
     near = absolute(v) < 1.0
     inside, outside = where(near, logarithm, 0.0), where(near, 1.0, y)
-    return where(near, inside * inside * _exprel_slope(inside * y), (scale(exp(v), logarithm) - value) / outside)
+    return where(near, inside * inside * _series(inside * y), (scale(exp(v), logarithm) - value) / outside)
+
+
+def _series(x: Value) -> Value:
+    """The slope of `exprel` near 0, which is 1F1(1; 2; x): DLMF 13.3.15."""
+    return 0.5 * S.hyp1f1(2.0, 3.0, x)
 
 
 def _exprel_slope(x: Value) -> Value:
-    """1/2 1F1(2; 3; x): DLMF 13.3.15, as `exprel` is 1F1(1; 2; x)."""
-    return 0.5 * S.hyp1f1(2.0, 3.0, x)
+    """(e^x (x - 1) + 1) / x², and near 0 the series. (Far out, SciPy's takes its time.)"""
+    near = absolute(x) < 1.0
+    inside, outside = where(near, x, 0.0), 1.0 / where(near, 1.0, x)
+    return where(near, _series(inside), (exp(x) * (1.0 - outside) + outside) * outside)
 
 
 special("boxcox", lambda t, x, y: t * power(x, y - 1.0), lambda t, x, y, out: t * _in_exponent(log(x), out, y), source="Box and Cox (1964)")

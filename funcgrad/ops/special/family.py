@@ -35,6 +35,11 @@ class Line:
     part: int | None = None  # which of the ufunc's several outputs
     of: str = ""  # the ufunc, where the function is a part of one
 
+    @property
+    def without(self) -> list[str]:
+        """The arguments in which no derivative is known."""
+        return [rule.__dict__["argument"] for rule in self.rules if rule is not None and "argument" in rule.__dict__]
+
 
 LINES: dict[str, Line] = {}
 """The functions that have a rule, by the name of their primitive."""
@@ -67,6 +72,7 @@ def fixed(function: str, argument: str) -> Callable[..., Any]:
     def refuse(t: Value) -> NoReturn:
         raise errors.MissingPartialError(f"scipy.special.{function}", argument)
 
+    refuse.__dict__["argument"] = argument
     return refuse
 
 

@@ -59,7 +59,7 @@ def _beta_density(a: Any, b: Any, x: Value) -> Value:
 
 
 special("gammainc", fixed("gammainc", "a"), lambda t, x, y: t * _gamma_density(x, y), source="DLMF 8.2.4, 8.8.13")
-special("gammaincc", fixed("gammaincc", "a"), lambda t, x, y: t * -_gamma_density(x, y), source="DLMF 8.2.4, 8.8.14")
+special("gammaincc", fixed("gammaincc", "a"), lambda t, x, y: t * -_gamma_density(x, y), source="DLMF 8.2.4, 8.8.13")
 special("gammaincinv", fixed("gammaincinv", "a"), lambda t, x, out: t / _gamma_density(x, out), source="the inverse of gammainc")
 special("gammainccinv", fixed("gammainccinv", "a"), lambda t, x, out: -t / _gamma_density(x, out), source="the inverse of gammaincc")
 special("betainc", fixed("betainc", "a"), fixed("betainc", "b"), lambda t, x, y, z: t * _beta_density(x, y, z), source="DLMF 8.17.2")

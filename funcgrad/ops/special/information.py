@@ -103,7 +103,7 @@ special(
 
 # ---- exponentials, logarithms, angles in degrees
 
-special("exprel", lambda t, x: t * _exprel_slope(x), source="DLMF 13.3.15, 13.6.1")
+special("exprel", lambda t, x: t * _exprel_slope(x), source="DLMF 13.3.15, 13.6.2")
 special("expm1", lambda t, x: t * exp(x), source="closed form")
 special("log1p", lambda t, x: t / (1.0 + x), source="closed form")
 special("exp2", lambda t, out: t * (out * _LN2), source="closed form")

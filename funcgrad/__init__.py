@@ -15,7 +15,7 @@ from funcgrad.transforms.maps import jvp, linear_transpose, linearize, stop_grad
 from funcgrad.transforms.vmap import vmap
 
 if TYPE_CHECKING:
-    from funcgrad import nn, ode, program, testing
+    from funcgrad import nn, ode, program, scipy, testing
     from funcgrad.control.cond import cond, switch
     from funcgrad.control.fixed_point import fixed_point
     from funcgrad.control.linear_solve import custom_linear_solve
@@ -66,6 +66,7 @@ __all__ = [
     "ode",
     "program",
     "scan",
+    "scipy",
     "stop_gradient",
     "switch",
     "tensor",
@@ -79,7 +80,7 @@ __all__ = [
 ]
 
 
-_ROOMS = ("nn", "ode", "program", "testing")
+_ROOMS = ("nn", "ode", "program", "scipy", "testing")
 
 _LATER = {
     "control.cond": "cond switch",

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import errors, pytree
+from funcgrad.ops.special import LINES
 from funcgrad.program.calls import Signature
 from funcgrad.program.check import check
 from funcgrad.program.parts import GUARD, KINDS, RECORDS, Atom, Equation, Leaf, Line, Literal, Static, Var, known
@@ -30,6 +31,7 @@ def load(data: bytes) -> Program:
 
     Raises:
         InvalidDataError: the bytes are no program.
+        NoSciPyError: it has functions of SciPy's, which has not been imported.
     """
     try:
         text = json.loads(data)
@@ -74,6 +76,8 @@ def program(d: Any) -> Program:
 
 def equation(d: Any, made: list[Var]) -> Equation:
     prim = known(a(str, d["op"]))
+    if prim is None and d["op"] in LINES:
+        raise errors.NoSciPyError(f"scipy.special.{LINES[d['op']].of}")
     if prim is None:
         refuse(f"no operation is named {d['op'][:40]!r}")
     args = tuple([atom(x, made) for x in a(list, d["in"])])

@@ -135,7 +135,9 @@ def source(prim: Any, template: Template, operator: bool) -> str:
     value = value_of(prim, operator)
     guard = "    if x._dtype.kind == 'c':\n        return bind(prim, (x,), {})\n" if not prim.keeps_dtype else ""
     if prim.impl.nin == 1:
-        return template.helpers(prim) + UNARY.format(name=name, value=value, guard=guard, check=_check(prim, "x"), one=_indent(template.one(prim, 0), 1))
+        return template.helpers(prim) + UNARY.format(
+            name=name, value=value, guard=guard, check=_check(prim, "x"), one=_indent(template.one(prim, 0), 1)
+        )
     # A negative Python float to a fractional power is complex in Python; NumPy's answer is nan, and keeps the dtype.
     guard = "    if type(out) is complex:\n        return bind(prim, (x, y), {})\n" if name == "power" else ""
     keeps = [rule is not None and 1 - k in rule.keeps for k, rule in enumerate(prim.rules)]

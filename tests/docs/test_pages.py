@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from funcgrad import errors
+from tests.docs import special_page
 from tests.docs.numpy_page import BLOCK, BLOCKS, PAGE, renewed
 from tests.docs.test_examples import PAGES, ROOT, name_of
 
@@ -39,6 +40,12 @@ def test_numpy_page() -> None:
         if block == "callables" or all(map(exists, names)):
             assert body == now[block], "the tables changed: run `python -m tests.docs.numpy_page`"
         assert {name for name in names if exists(name)} <= set(NAME.findall(now[block]))
+
+
+def test_special_page() -> None:
+    """The table of docs/reference/special.md is that of the formula sheets."""
+    text = special_page.PAGE.read_text(encoding="utf-8")
+    assert text == special_page.renewed(text), "the formula sheets changed: run `python -m tests.docs.special_page`"
 
 
 def test_every_error_has_an_entry() -> None:

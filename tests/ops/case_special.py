@@ -56,6 +56,7 @@ def special_cases() -> None:
     case(f.huber, lambda x, y: f.huber(x, y), positive, arr(3, 4, seed=3), order=1)
     # gamma functions
     one("gamma", 0.3, 4.0)
+    one("gammasgn", -2.7, 3.0, smooth=False)
     one("rgamma", -2.5, 2.5)
     one("gammaln", -2.7, 3.0)
     one("loggamma psi", 0.3, 4.0)

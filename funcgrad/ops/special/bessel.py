@@ -20,7 +20,7 @@ def _real(function: str, z: Value) -> None:
         raise errors.MissingPartialError(f"scipy.special.{function} of complex numbers", "z")
 
 
-# ---- the second kind of exponentials: I and K
+# ---- modified: I and K
 
 
 def _ive(t: Value, v: Any, z: Value, out: Value) -> Value:

@@ -60,7 +60,7 @@ def _dawsn_slope(x: Value, out: Value) -> Value:
 
 special("erf", lambda t, x: t * _bell(x), source="DLMF 7.2.1")
 special("erfc", lambda t, x: t * -_bell(x), source="DLMF 7.2.2")
-special("erfcx", lambda t, x, out: t * _erfcx_slope(x, out), source="DLMF 7.10.1, 7.12.1")
+special("erfcx", lambda t, x, out: t * _erfcx_slope(x, out), source="DLMF 7.10.2, 7.12.1")
 special("erfi", lambda t, x: t * (exp(x * x) * _SLOPE), source="DLMF 7.2.1, of ix")
 special("dawsn", lambda t, x, out: t * _dawsn_slope(x, out), source="DLMF 7.2.5, 7.12.1")
 special("erfinv", lambda t, out: t * (exp(out * out) * (_ROOT_PI / 2.0)), source="DLMF 7.17.1")

@@ -35,6 +35,11 @@ class Line:
     part: int | None = None  # which of the ufunc's several outputs
     of: str = ""  # the ufunc, where the function is a part of one
 
+    @property
+    def without(self) -> list[str]:
+        """The arguments in which no derivative is known."""
+        return [rule.__dict__["argument"] for rule in self.rules if rule is not None and "argument" in rule.__dict__]
+
 
 LINES: dict[str, Line] = {}
 """The functions that have a rule, by the name of their primitive."""
@@ -67,6 +72,7 @@ def fixed(function: str, argument: str) -> Callable[..., Any]:
     def refuse(t: Value) -> NoReturn:
         raise errors.MissingPartialError(f"scipy.special.{function}", argument)
 
+    refuse.__dict__["argument"] = argument
     return refuse
 
 
@@ -120,6 +126,14 @@ def implementation(ufunc: np.ufunc) -> Callable[..., Any] | None:
     return primitive(name_of(name))
 
 
+def beside(a: Value, x: Value) -> Value:
+    """A number of Python's in the precision of `x`, so that what is computed of it alone does not widen what comes of both."""
+    if type(a) not in (float, int):
+        return a
+    precision = np.finfo(dtype_of(x)).dtype if dtype_of(x).kind in "fc" else np.dtype(float)
+    return np.promote_types(precision, np.float32).type(a)  # SciPy computes nothing in float16
+
+
 class _Family:
     """SciPy's functions, for rules: `S.jv(2.0, x)`.
 
@@ -132,8 +146,7 @@ class _Family:
             raise errors.NoSciPyError(f"scipy.special.{name}")
 
         def apply(*args: Value) -> Value:
-            number = np.finfo(dtype_of(args[-1])).dtype.type
-            return bind(found, [number(a) if type(a) in (float, int) else a for a in args[:-1]] + [args[-1]], {})
+            return bind(found, [beside(a, args[-1]) for a in args], {})
 
         setattr(self, name, apply)
         return apply

@@ -7,17 +7,20 @@ from typing import Any
 
 from funcgrad import errors
 from funcgrad.core import Value, dtype_of
-from funcgrad.ops.elementwise import cos, exp, log, real, sin, where
-from funcgrad.ops.special.family import S, fixed, special
+from funcgrad.ops.elementwise import cos, exp, real, rint, sin, square, where
+from funcgrad.ops.special.family import S, beside, fixed, special
 
 # ---- complete
 
 
 def _psi_slope(t: Value, x: Value) -> Value:
-    """ζ(2, x), which SciPy has of real numbers alone."""
+    """ζ(2, x), which SciPy has of real numbers alone; to the left of 0, where it would sum over all poles, by reflection."""
     if dtype_of(x).kind == "c":
         raise errors.MissingPartialError("scipy.special.psi of complex numbers", "z")
-    return t * S._zeta(2.0, x)
+    left = x < 0.0
+    sine = sin((x - rint(x)) * math.pi)
+    mirrored = math.pi**2 / square(where(left, sine, 1.0)) - S._zeta(2.0, where(left, 1.0 - x, 1.0))
+    return t * where(left, mirrored, S._zeta(2.0, where(left, 1.0, x)))
 
 
 def _rgamma_slope(x: Value, out: Value) -> Value:
@@ -32,7 +35,8 @@ special("gamma", lambda t, out, x: t * (out * S.psi(x)), source="DLMF 5.2.2")
 special("gammaln", lambda t, x: t * S.psi(x), source="DLMF 5.2.2")
 special("loggamma", lambda t, x: t * S.psi(x), source="DLMF 5.2.2")
 special("rgamma", lambda t, x, out: t * _rgamma_slope(x, out), source="DLMF 5.2.2, 5.5.3")
-special("psi", _psi_slope, source="DLMF 5.15.1, 25.11.12")
+special("gammasgn", None, source="constant between poles")
+special("psi", _psi_slope, source="DLMF 5.15.1, 5.15.6, 25.11.12")
 special("_zeta", fixed("zeta", "x"), lambda t, x, y: t * (-x * S._zeta(x + 1.0, y)), source="DLMF 25.11.17")
 special("beta", lambda t, out, x, y: t * (out * (S.psi(x) - S.psi(x + y))), lambda t, out, x, y: t * (out * (S.psi(y) - S.psi(x + y))),
         source="DLMF 5.12.1, 5.2.2")  # fmt: skip
@@ -44,16 +48,18 @@ special("betaln", lambda t, x, y: t * (S.psi(x) - S.psi(x + y)), lambda t, x, y:
 
 def _gamma_density(a: Any, x: Value) -> Value:
     """x^(a-1) e^-x / Γ(a)."""
+    a = beside(a, x)
     return exp(S.xlogy(a - 1.0, x) - x - S.gammaln(a))
 
 
 def _beta_density(a: Any, b: Any, x: Value) -> Value:
     """x^(a-1) (1-x)^(b-1) / B(a, b)."""
+    a, b = beside(a, x), beside(b, x)
     return exp(S.xlogy(a - 1.0, x) + S.xlog1py(b - 1.0, -x) - S.betaln(a, b))
 
 
 special("gammainc", fixed("gammainc", "a"), lambda t, x, y: t * _gamma_density(x, y), source="DLMF 8.2.4, 8.8.13")
-special("gammaincc", fixed("gammaincc", "a"), lambda t, x, y: t * -_gamma_density(x, y), source="DLMF 8.2.4, 8.8.14")
+special("gammaincc", fixed("gammaincc", "a"), lambda t, x, y: t * -_gamma_density(x, y), source="DLMF 8.2.4, 8.8.13")
 special("gammaincinv", fixed("gammaincinv", "a"), lambda t, x, out: t / _gamma_density(x, out), source="the inverse of gammainc")
 special("gammainccinv", fixed("gammainccinv", "a"), lambda t, x, out: -t / _gamma_density(x, out), source="the inverse of gammaincc")
 special("betainc", fixed("betainc", "a"), fixed("betainc", "b"), lambda t, x, y, z: t * _beta_density(x, y, z), source="DLMF 8.17.2")

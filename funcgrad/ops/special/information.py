@@ -1,14 +1,29 @@
 """Logistic functions, entropies, losses, and powers near 0: what statistics and machine learning use. Sources: closed forms.
 
-Where a formula would be 0 times infinity it takes the limit that the function has: `xlogy(0, y)` is 0 for every y, and so is its slope in y.
+Where a formula would be 0 times infinity it takes the function's own limit: `xlogy(0, y)` is 0 for every y, and so is its slope in y.
 """
 
 from __future__ import annotations
 
 import math
 
-from funcgrad.core import Value, dtype_of
-from funcgrad.ops.elementwise import absolute, cos, exp, hypot, log, log1p, maximum, minimum, power, ratio, scale, sin, where
+from funcgrad.core import Value
+from funcgrad.ops.elementwise import (
+    absolute,
+    divide,
+    exp,
+    hypot,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    power,
+    ratio,
+    reciprocal,
+    scale,
+    sin,
+    where,
+)
 from funcgrad.ops.special.family import S, special
 
 _LN2, _LN10, _DEGREE = math.log(2.0), math.log(10.0), math.pi / 180.0
@@ -21,11 +36,11 @@ special("log_expit", lambda t, x: t * S.expit(-x), source="closed form")
 
 # ---- x log y, and entropies
 
-special("xlogy", lambda t, y: t * log(y), lambda t, x, y: t * scale(x, 1.0 / y), source="closed form")
-special("xlog1py", lambda t, y: t * log1p(y), lambda t, x, y: t * scale(x, 1.0 / (1.0 + y)), source="closed form")
+special("xlogy", lambda t, y: t * log(y), lambda t, x, y: t * scale(x, reciprocal(y)), source="closed form")
+special("xlog1py", lambda t, y: t * log1p(y), lambda t, x, y: t * scale(x, reciprocal(1.0 + y)), source="closed form")
 special("entr", lambda t, x: t * -(log(x) + 1.0), source="closed form")
-special("rel_entr", lambda t, x, y: t * (log(x / y) + 1.0), lambda t, x, y: t * -scale(x, 1.0 / y), source="closed form")
-special("kl_div", lambda t, x, y: t * log(x / y), lambda t, x, y: t * (1.0 - scale(x, 1.0 / y)), source="closed form")
+special("rel_entr", lambda t, x, y: t * (log(divide(x, y)) + 1.0), lambda t, x, y: t * -scale(x, reciprocal(y)), source="closed form")
+special("kl_div", lambda t, x, y: t * log(divide(x, y)), lambda t, x, y: t * (1.0 - scale(x, reciprocal(y))), source="closed form")
 
 # ---- losses
 
@@ -51,17 +66,22 @@ def _in_exponent(logarithm: Value, value: Value, y: Value) -> Value:
     v = logarithm * y
     near = absolute(v) < 1.0
     inside, outside = where(near, logarithm, 0.0), where(near, 1.0, y)
-    return where(near, inside * inside * _exprel_slope(inside * y), (scale(exp(v), logarithm) - value) / outside)
+    return where(near, inside * inside * _series(inside * y), (scale(exp(v), logarithm) - value) / outside)
 
 
-def _exprel_slope(x: Value) -> Value:
-    """1/2 1F1(2; 3; x): DLMF 13.3.15, as `exprel` is 1F1(1; 2; x)."""
+def _series(x: Value) -> Value:
+    """The slope of `exprel` near 0, which is 1F1(1; 2; x): DLMF 13.3.15."""
     return 0.5 * S.hyp1f1(2.0, 3.0, x)
 
 
-special(
-    "boxcox", lambda t, x, y: t * power(x, y - 1.0), lambda t, x, y, out: t * _in_exponent(log(x), out, y), source="Box and Cox (1964)"
-)
+def _exprel_slope(x: Value) -> Value:
+    """(e^x (x - 1) + 1) / x², and near 0 the series. (Far out, SciPy's takes its time.)"""
+    near = absolute(x) < 1.0
+    inside, outside = where(near, x, 0.0), 1.0 / where(near, 1.0, x)
+    return where(near, _series(inside), (exp(x) * (1.0 - outside) + outside) * outside)
+
+
+special("boxcox", lambda t, x, y: t * power(x, y - 1.0), lambda t, x, y, out: t * _in_exponent(log(x), out, y), source="Box and Cox (1964)")
 special(
     "boxcox1p",
     lambda t, x, y: t * exp(scale(y - 1.0, log1p(x))),
@@ -83,7 +103,7 @@ special(
 
 # ---- exponentials, logarithms, angles in degrees
 
-special("exprel", lambda t, x: t * _exprel_slope(x), source="DLMF 13.3.15, 13.6.1")
+special("exprel", lambda t, x: t * _exprel_slope(x), source="DLMF 13.3.15, 13.6.2")
 special("expm1", lambda t, x: t * exp(x), source="closed form")
 special("log1p", lambda t, x: t / (1.0 + x), source="closed form")
 special("exp2", lambda t, out: t * (out * _LN2), source="closed form")

@@ -1,4 +1,4 @@
-"""Exponential, Fresnel and elliptic integrals, the dilogarithm, and hypergeometric functions. Sources: DLMF chapters 6 to 8, 13, 15, 19, 25.
+"""Exponential, Fresnel and elliptic integrals, the dilogarithm, and hypergeometric functions. Sources: DLMF chapters 6 to 8, 13 to 25.
 
 Where a quotient would be 0/0, near 0, its power series takes its place: a hypergeometric function, whose slopes are hypergeometric again.
 """
@@ -31,15 +31,15 @@ parts("fresnel", lambda t, x: t * sin(x * x * (math.pi / 2.0)), lambda t, x: t *
 
 # ---- hypergeometric functions, in their argument
 
-special("hyp0f1", fixed("hyp0f1", "v"), lambda t, x, y: t * (S.hyp0f1(x + 1.0, y) / x), source="DLMF 16.3.1")
-special("hyp1f1", fixed("hyp1f1", "a"), fixed("hyp1f1", "b"), lambda t, x, y, z: t * (S.hyp1f1(x + 1.0, y + 1.0, z) * (x / y)),
+special("hyp0f1", fixed("hyp0f1", "v"), lambda t, x, y: t * S.hyp0f1(x + 1.0, y) / x, source="DLMF 16.3.1")
+special("hyp1f1", fixed("hyp1f1", "a"), fixed("hyp1f1", "b"), lambda t, x, y, z: t * (S.hyp1f1(x + 1.0, y + 1.0, z) * x) / y,
         source="DLMF 13.3.15")  # fmt: skip
 special(
     "hyp2f1",
     fixed("hyp2f1", "a"),
     fixed("hyp2f1", "b"),
     fixed("hyp2f1", "c"),
-    lambda t, x, y, z, w: t * (S.hyp2f1(x + 1.0, y + 1.0, z + 1.0, w) * (x * y / z)),
+    lambda t, x, y, z, w: t * (S.hyp2f1(x + 1.0, y + 1.0, z + 1.0, w) * (x * y)) / z,
     source="DLMF 15.5.1",
 )
 

@@ -1,11 +1,11 @@
 """Loops of few numbers on Python's floats, which take a third of the time of NumPy's.
 
 **Law:** the results of the loop by NumPy, bit for bit, and its warnings. Sums, differences, products and signs of Python floats have the
-bits of float64's, and so have quotients and roots where Python does not raise. They are silent where NumPy warns; but then something is
-not finite, and so is all that comes of it by sums and products, to the end of the loop. So the results are looked at, and where a
-number ends without a trace (as a divisor, or in a carry that the next step does not read) it is looked at there. Whoever finds one that
-is not finite, or is told by Python, gives up, and the loop runs by NumPy. It does so at once where the user wants to hear of underflow,
-and for very few steps.
+bits of float64's, and so have quotients and roots where Python does not raise; functions are NumPy's own. Python is silent where NumPy
+warns; but then something is not finite, and so is all that comes of it by sums and products, to the end of the loop. So the results are
+looked at, and where a number may end without a trace (as a divisor, in a comparison, in a carry that the next step does not read) it is
+looked at there. Whoever finds one that is not finite, or is told by Python or NumPy, gives up, and the loop runs by NumPy. It does so at
+once where the user wants to hear of underflow, and for very few steps.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from typing import Any
 import numpy as np
 
 from funcgrad.program.codegen import Source
-from funcgrad.program.numbers import atoms_of, in_numbers
+from funcgrad.program.numbers import atoms_of, idle_inputs, in_numbers
 from funcgrad.program.parts import Atom, Equation, Literal, Var, variables
 from funcgrad.program.program import Program
 
 FEW = 8
 """Steps; up to here, what is saved is less than what it takes."""
 
+LARGEST = 2**63 - 1
+
 BLOCK = 256
 """Steps whose numbers are Python's at a time: each of them takes four times the memory that it takes in an array."""
 
-SPELLED = {
+FLOATS = {
     "add": "{} + {}",
     "subtract": "{} - {}",
     "multiply": "{} * {}",
@@ -39,13 +41,41 @@ SPELLED = {
     "absolute": "abs({})",
     "sqrt": "sqrt({})",
 }
+"""Of floats, and not finite where one of them is not (or as a divisor)."""
+
+QUESTIONS = {
+    "less": "{} < {}",
+    "less_equal": "{} <= {}",
+    "greater": "{} > {}",
+    "greater_equal": "{} >= {}",
+    "equal": "{} == {}",
+    "not_equal": "{} != {}",
+}
+"""Of numbers of one kind."""
+
+OTHERS = {
+    "where bff>f": "{1} if {0} else {2}",
+    "logical_and bb>b": "{} and {}",
+    "logical_or bb>b": "{} or {}",
+    "logical_not b>b": "not {}",
+    "astype b>f": "float({})",
+    "astype i>f": "float({})",
+    "astype f>f": "{}",
+    "add ii>i": "{} + {}",
+    "subtract ii>i": "{} - {}",
+    "multiply ii>i": "{} * {}",
+}
+"""By the kinds of the operands and of the result."""
+
+PYTHON = {"f": "float", "i": "int", "b": "bool"}
+NUMPY = {"f": "float64", "i": "int64", "b": "bool_"}
 
 
 class NotFiniteError(Exception):
     """What NumPy may have warned of."""
 
 
-GIVEN_UP = (NotFiniteError, ZeroDivisionError, ValueError)
+GIVEN_UP = (NotFiniteError, ArithmeticError, ValueError)
 """The last is what `math` raises outside of a domain."""
 
 Run = Callable[..., tuple[Any, ...]]
@@ -57,7 +87,8 @@ def either(quick: Run, by_numpy: Callable[[], Run]) -> Run:
     def program(length: int, *values: Any) -> tuple[Any, ...]:
         if length > FEW and np.geterr()["under"] == "ignore":
             try:
-                return quick(length, *values)
+                with np.errstate(all="raise", under="ignore"):
+                    return quick(length, *values)
             except GIVEN_UP:
                 pass
         return by_numpy()(length, *values)
@@ -85,19 +116,21 @@ def float_loop(body: Program, consts: int, carry: int, reverse: bool) -> Run | N
     if numbers is None or not _is_spelled(numbers, body.outputs[:carry]):
         return None
     to = Source()
-    to.space |= {"blocks": blocks, "check": check, "empty": np.empty, "array": np.array, "float64": np.float64, "sqrt": math.sqrt}
-    to.space["NotFiniteError"] = NotFiniteError
+    to.space |= {"blocks": blocks, "check": check, "empty": np.empty, "array": np.array, "sqrt": math.sqrt}
+    to.space |= {"NotFiniteError": NotFiniteError, "float64": np.float64, "int64": np.int64, "bool_": np.bool_}
     names = iter(to.named(numbers.inputs))
-    given = [[next(names) for _ in range(math.prod(v.shape))] for v in body.inputs]
+    idle = idle_inputs(body)
+    given = [[] if v in idle else [next(names) for _ in range(math.prod(v.shape))] for v in body.inputs]
     columns = [f"xs{i}" for i in range(len(body.inputs) - k)]
     args = [f"x{i}" for i in range(k)]
     for arg, v, mine in zip(args, body.inputs, given, strict=False):
-        to.add(f"{_targets(mine, v)} = {_listed(arg, v)}" if v.shape else f"{mine[0]} = float({arg})")
+        if mine:
+            to.add(f"{_targets(mine, v)} = {_listed(arg, v)}" if v.shape else f"{mine[0]} = {_python(v)}({arg})")
     still, moving = _still(numbers, sum(map(len, given[:consts])))
     _write(to, still)
     rows = body.outputs[carry:]
     for i, y in enumerate(rows):
-        to.add(f"ys{i} = empty({('length', *y.shape)}, float64)".replace("'", ""))
+        to.add(f"ys{i} = empty((length, {''.join([f'{n}, ' for n in y.shape])}), {to.constant(y.dtype)})")
     to.add(f"for at in blocks(length, {reverse}):")
     to.indent += 1
     cells = [f"ys{i}[{', '.join(['at', *map(str, index)])}]" for i, y in enumerate(rows) for index in np.ndindex(y.shape)]
@@ -131,10 +164,19 @@ def float_loop(body: Program, consts: int, carry: int, reverse: bool) -> Run | N
 
 
 def _is_spelled(numbers: Program, carry: Sequence[Atom]) -> bool:
-    """Whether Python can say it; and a carry has no order of axes."""
-    literals = [x for x in atoms_of(numbers) if type(x) is Literal]
-    known = all(e.primitive.name in SPELLED for e in numbers.equations) and all(math.isfinite(x.value) for x in literals)
-    return known and all(len(x.shape) < 2 for x in carry)
+    """Whether Python says most of it; and a carry has no order of axes."""
+    finite = all(math.isfinite(x.value) for x in atoms_of(numbers) if type(x) is Literal)
+    called = sum([spelling(e) is None for e in numbers.equations])
+    return finite and 2 * called <= len(numbers.equations) and all(len(x.shape) < 2 for x in carry)
+
+
+def spelling(e: Equation) -> str | None:
+    """As an expression of Python's; None where NumPy is called."""
+    name, kinds = e.primitive.name, "".join([x.dtype.kind for x in e.inputs])
+    if name in QUESTIONS and len(set(kinds)) == 1:
+        return QUESTIONS[name]
+    other = OTHERS.get(f"{name} {kinds}>{e.outputs[0].dtype.kind}")
+    return FLOATS[name] if name in FLOATS and set(kinds) == {"f"} else other
 
 
 def _ends(numbers: Program, start: int, n: int) -> list[Atom]:
@@ -159,10 +201,39 @@ def _still(numbers: Program, consts: int) -> tuple[list[Equation], list[Equation
 
 def _write(to: Source, equations: Sequence[Equation]) -> None:
     for e in equations:
-        args = [_atom(to, x) for x in e.inputs]
-        if e.primitive.name == "divide" and isinstance(e.inputs[1], Var):
-            _look(to, e.inputs[1])
-        to.add(f"{to.named(e.outputs)[0]} = {SPELLED[e.primitive.name].format(*args)}")
+        for x in _ending(e):
+            _look(to, x)
+        text = spelling(e)
+        made = _called(to, e) if text is None else text.format(*[_atom(to, x) for x in e.inputs])
+        (name,) = to.named(e.outputs)
+        to.add(f"{name} = {made}")
+        if text is not None and e.outputs[0].dtype.kind == "i":
+            to.add(f"if not {-LARGEST} <= {name} <= {LARGEST}: raise NotFiniteError")
+
+
+def _ending(e: Equation) -> set[Var]:
+    """The numbers that may leave no trace in the result."""
+    name = e.primitive.name
+    at_risk = e.inputs[1:] if name == "divide" else () if name in FLOATS else e.inputs
+    return {x for x in variables(at_risk) if x.dtype.kind == "f"}
+
+
+def _called(to: Source, e: Equation) -> str:
+    """NumPy's function of its own numbers; ufuncs take Python's as well."""
+    names = to.names
+    if not isinstance(e.primitive.impl, np.ufunc):
+        to.names = names | {v.number: f"{_numpy(v)}({names[v.number]})" for v in variables(e.inputs)}
+    text = f"{_python(e.outputs[0])}({to.expression(e)})"
+    to.names = names
+    return text
+
+
+def _python(v: Var) -> str:
+    return PYTHON[v.dtype.kind]
+
+
+def _numpy(v: Var) -> str:
+    return NUMPY[v.dtype.kind]
 
 
 def _look(to: Source, x: Atom) -> None:
@@ -188,12 +259,13 @@ def _listed(array: str, v: Var, rows: bool = False) -> str:
 
 
 def _head(given: Sequence[Sequence[str]], variables: Sequence[Var], columns: Sequence[str]) -> str:
-    if not given:
+    rows = [(mine, v, f"{column}[at]") for mine, v, column in zip(given, variables, columns, strict=True) if mine]
+    if not rows:
         return "for t in range(length)[at]:"
-    targets = ", ".join([_targets(mine, v) for mine, v in zip(given, variables, strict=True)])
-    lists = ", ".join([_listed(f"{column}[at]", v, True) for column, v in zip(columns, variables, strict=True)])
-    return f"for {targets} in {lists if len(given) == 1 else f'zip({lists})'}:"
+    targets = ", ".join([_targets(mine, v) for mine, v, _ in rows])
+    lists = ", ".join([_listed(column, v, True) for _, v, column in rows])
+    return f"for {targets} in {lists if len(rows) == 1 else f'zip({lists})'}:"
 
 
 def _packed(names: Sequence[str], v: Var) -> str:
-    return f"array(({', '.join(names)},), float64)" if v.shape else f"float64({names[0]})"
+    return f"array(({', '.join(names)},), {_numpy(v)})" if v.shape else f"{_numpy(v)}({names[0]})"

@@ -47,6 +47,18 @@ STEPS: list[tuple[int, Callable[..., Any]]] = [
     (2, lambda x, y: np.concatenate([x[:1], y[:1], x[:1]]) if x.ndim == y.ndim == 1 else x),
     (2, lambda x, y: np.stack([x, y], axis=-1) if x.shape == y.shape and x.size <= 2 else y),
 ]
+NUMBERS: list[tuple[int, Callable[..., Any]]] = [
+    (1, lambda x: x if x.ndim else np.sin(x)),
+    (1, lambda x: x if x.ndim else np.tanh(x) ** 3),
+    (1, lambda x: x if x.ndim else x**2.0),
+    (1, lambda x: x if x.ndim else np.exp(-x)),
+    (2, lambda x, y: y if x.ndim or y.ndim else np.arctan2(x, y)),
+    (2, lambda x, y: np.maximum(x, y)),
+    (2, lambda x, y: np.where((x > y) & (y != 0), x, 2.0 * y)),
+    (2, lambda x, y: np.where((x <= 0.5) | ~(x == y), 0.0, y)),
+    (1, lambda x: np.sign(x) + np.floor(x)),
+    (1, lambda x: x * (x > 0)),
+]
 RARE: list[tuple[int, Callable[..., Any]]] = [
     (2, lambda x, y: x / y),
     (1, lambda x: 1.0 / x),
@@ -120,7 +132,7 @@ def agree(program: Program, consts: int, carry: int, reverse: bool, args: list[A
 @given(seeds, st.booleans(), lengths, st.booleans())
 def test_random_loops(seed: int, special: bool, length: int, reverse: bool) -> None:
     """Bits and warnings."""
-    program = body(seed, STEPS + RARE)
+    program = body(seed, STEPS + NUMBERS + RARE)
     agree(program, 2, 2, reverse, values(seed, program, 4, length, special), length)
 
 
@@ -128,7 +140,7 @@ def test_random_loops(seed: int, special: bool, length: int, reverse: bool) -> N
 @given(seeds, st.booleans(), lengths)
 def test_random_pulls(seed: int, special: bool, length: int) -> None:
     """The same of the loop backwards."""
-    back = backward(body(seed, STEPS))
+    back = backward(body(seed, STEPS + NUMBERS))
     consts = len(back.fixed)
     agree(back.pull, consts, 4, True, values(seed, back.pull, consts + 4, length, special), length)
 
@@ -137,7 +149,7 @@ def test_random_pulls(seed: int, special: bool, length: int) -> None:
 @given(seeds, st.booleans())
 def test_programs_of_numbers(seed: int, special: bool) -> None:
     """The same elements."""
-    program = body(seed, STEPS)
+    program = body(seed, STEPS + NUMBERS)
     for part in (program, backward(program).pull):
         numbers = in_numbers(part)
         if numbers is not None:
@@ -150,7 +162,34 @@ def test_programs_of_numbers(seed: int, special: bool) -> None:
 
 def test_most_random_loops_are_of_floats() -> None:
     """So that the tests above say something."""
-    assert np.mean([float_loop(body(seed, STEPS), 2, 2, False) is not None for seed in range(50)]) > 0.5
+    assert np.mean([float_loop(body(seed, STEPS + NUMBERS), 2, 2, False) is not None for seed in range(50)]) > 0.5
+
+
+WHOLE: dict[str, Callable[..., Any]] = {
+    "counted": lambda n, c, i: (n + 1, c + 0.5 * i, n * i),
+    "asked": lambda n, c, i: (np.where(i > n, n - i, i), np.where(c > i, c - i, c + n), i == n),
+    "wrapped": lambda n, c, i: (n * 7 + i, c, n > 0),
+    "divided": lambda n, c, i: (n + i % 3, c * 0.5 + i // 2, (i + 1) / (n + 1)),
+    "idle": lambda n, c, i: (n, c * 0.5 + 1.0, c),
+    "ends": lambda n, c, i: (i, c + 1.0, -i),
+}
+
+
+@pytest.mark.parametrize("length", [FEW + 1, BLOCK + 3])
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_numbers(name: str, length: int) -> None:
+    """Beside floats; they wrap around where NumPy's do."""
+    program = fg.trace(WHOLE[name])(np.int64(1), 0.5, np.int64(2)).closed
+    assert float_loop(program, 0, 2, False) is not None
+    agree(program, 0, 2, False, [np.int64(3), np.float64(0.5), np.arange(-2, length - 2)], length)
+
+
+def test_what_is_idle() -> None:
+    """May be of any kind: nothing reads it."""
+    program = fg.trace(lambda c, z, m: (c * 0.5, c))(1.0, 1j, np.ones((2, 9))).closed
+    assert float_loop(program, 0, 1, False) is not None
+    agree(program, 0, 1, False, [np.float64(3.0), np.ones(20) * 1j, np.ones((20, 2, 9))], 20)
+    assert float_loop(fg.trace(lambda c, z: (c * 0.5, z))(1.0, 1j).closed, 0, 2, False) is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.control.stepping import Back, backwards
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.floats import BLOCK, FEW, blocks, float_loop
+from funcgrad.program.float_loops import BLOCK, FEW, blocks, float_loop
 from funcgrad.program.loops import scan_by_numpy, scan_code
 from funcgrad.program.numbers import in_numbers
 from funcgrad.program.program import Program
@@ -163,6 +163,23 @@ def test_programs_of_numbers(seed: int, special: bool) -> None:
 def test_most_random_loops_are_of_floats() -> None:
     """So that the tests above say something."""
     assert np.mean([float_loop(body(seed, STEPS + NUMBERS), 2, 2, False) is not None for seed in range(50)]) > 0.5
+
+
+def swing(c: Any, k: Any, x: Any) -> Any:
+    """A pendulum that is pushed."""
+    force = -k * np.sin(c[0]) - 0.1 * c[1] + x
+    return np.stack([c[0] + 0.01 * c[1], c[1] + 0.01 * force]), force
+
+
+def test_nothing_is_given_up() -> None:
+    """An ordinary loop and its pull run on Python's floats to the end."""
+    body = fg.trace(lambda k, c, x: swing(c, k, x))(9.81, np.ones(2), 0.5).closed
+    back = backwards(body, 1, 1, (True,) * 3, (True,) * 2, None)
+    for program, consts, carry in ((body, 1, 1), (back.forward, 1, 1), (back.pull, len(back.fixed), 2)):
+        run = float_loop(program, consts, carry, False)
+        args = values(0, program, consts + carry, 300, False)
+        assert run is not None
+        assert bits(run(300, *args)) == bits(scan_by_numpy(program, consts, carry, False, 1)(300, *args))
 
 
 WHOLE: dict[str, Callable[..., Any]] = {

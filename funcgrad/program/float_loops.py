@@ -2,7 +2,7 @@
 
 What is not finite stays so from step to step, by sums and products, to the end of the loop: so the last carry and the ys are looked at;
 and, at each step, what goes into a carry that the next step does not read. Where the loop gives up, it runs by NumPy; at once, where the
-user wants to hear of underflow, and for very few steps.
+user wants to hear of underflow, and for few operations.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from funcgrad.program.numbers import idle_inputs, in_numbers
 from funcgrad.program.parts import Atom, Var, variables
 from funcgrad.program.program import Program
 
-FEW = 8
-"""Steps; up to here, what is saved is less than what it takes."""
+FEW = 128
+"""Operations in all steps; up to here, what is saved is less than what it takes."""
 
 BLOCK = 256
 """Steps whose numbers are Python's at a time: each of them takes four times the memory that it takes in an array."""
@@ -30,11 +30,12 @@ BLOCK = 256
 Run = Callable[..., tuple[Any, ...]]
 
 
-def either(quick: Run, by_numpy: Callable[[], Run]) -> Run:
-    """The quick loop of `(length, …)` where it is the same."""
+def either(quick: Run, by_numpy: Callable[[], Run], operations: int) -> Run:
+    """The quick loop of `(length, …)`, where it is the same, and quicker with so many operations in a step."""
+    few = FEW // max(operations, 1)
 
     def program(length: int, *values: Any) -> tuple[Any, ...]:
-        if length > FEW and np.geterr()["under"] == "ignore":
+        if length > few and np.geterr()["under"] == "ignore":
             try:
                 with np.errstate(all="raise", under="ignore"):
                     return quick(length, *values)

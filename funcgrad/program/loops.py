@@ -22,7 +22,7 @@ def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int
     quick = float_loop(body, consts, carry, reverse)
     if quick is None:
         return scan_by_numpy(body, consts, carry, reverse, unroll)
-    return either(quick, lambda: scan_by_numpy(body, consts, carry, reverse, unroll))
+    return either(quick, lambda: scan_by_numpy(body, consts, carry, reverse, unroll), len(body.equations))
 
 
 @functools.lru_cache(512)

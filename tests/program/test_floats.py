@@ -222,16 +222,16 @@ def test_what_is_idle() -> None:
 def test_warnings(step: Any, first: Any, message: str) -> None:
     """Are NumPy's, also where what is not finite leaves no trace; and so are the errors, where they are asked for."""
     with pytest.warns(RuntimeWarning, match=message):
-        fg.scan(step, np.array(first)[()], None, 40)
+        fg.scan(step, np.array(first)[()], None, 200)
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match=message):
-        fg.scan(step, np.array(first)[()], None, 40)
+        fg.scan(step, np.array(first)[()], None, 200)
 
 
 def test_underflow() -> None:
     """Is told to those who ask."""
-    assert fg.scan(lambda c, _: (c * c, None), 0.5, None, 40)[0] == 0.0
+    assert fg.scan(lambda c, _: (c * c, None), 0.5, None, 200)[0] == 0.0
     with np.errstate(under="raise"), pytest.raises(FloatingPointError, match="underflow"):
-        fg.scan(lambda c, _: (c * c, None), 0.5, None, 40)
+        fg.scan(lambda c, _: (c * c, None), 0.5, None, 200)
 
 
 @pytest.mark.parametrize("length", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])

@@ -26,7 +26,7 @@ from funcgrad.program.passes.folding import EXACT
 from funcgrad.program.program import Builder, Program
 from funcgrad.program.vocabulary import PAD, bound, box
 
-SMALL = 4
+SMALL = 8
 """Elements that an array may have."""
 
 FLOAT = np.dtype(np.float64)

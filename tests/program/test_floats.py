@@ -24,7 +24,7 @@ quick = settings(deadline=None)
 seeds = st.integers(0, 2**16)
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -2.0, 1e-200, 1e160, -1e200]
-SHAPES = [(), (1,), (3,), (4,), (2, 2), (1, 3)]
+SHAPES = [(), (1,), (3,), (4,), (6,), (2, 2), (1, 3), (3, 2), (2, 3), (2, 2, 2)]
 
 STEPS: list[tuple[int, Callable[..., Any]]] = [
     (2, lambda x, y: x + y),
@@ -43,9 +43,10 @@ STEPS: list[tuple[int, Callable[..., Any]]] = [
     (1, lambda x: np.broadcast_to(x, (3,)) if x.shape in ((), (1,), (3,)) else x),
     (1, lambda x: x[0] if x.ndim else np.stack([x, -x, x])),
     (1, lambda x: np.sum(x, axis=0) if x.ndim else x),
+    (1, lambda x: np.sum(x)),
     (1, lambda x: np.sum(x, axis=-1, keepdims=True) if x.ndim else x),
     (2, lambda x, y: np.concatenate([x[:1], y[:1], x[:1]]) if x.ndim == y.ndim == 1 else x),
-    (2, lambda x, y: np.stack([x, y], axis=-1) if x.shape == y.shape and x.size <= 2 else y),
+    (2, lambda x, y: np.stack([x, y], axis=-1) if x.shape == y.shape and x.size <= 4 else y),
 ]
 NUMBERS: list[tuple[int, Callable[..., Any]]] = [
     (1, lambda x: x if x.ndim else np.sin(x)),

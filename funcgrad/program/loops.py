@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad.program.codegen import Source
-from funcgrad.program.floats import either, float_loop
+from funcgrad.program.float_loops import either, float_loop
+from funcgrad.program.hoisting import split
 from funcgrad.program.passes import simplified
-from funcgrad.program.program import GUARD, Equation, Program, variables
+from funcgrad.program.program import Program, variables
 
 
 @functools.lru_cache(512)
@@ -21,7 +22,7 @@ def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int
     quick = float_loop(body, consts, carry, reverse)
     if quick is None:
         return scan_by_numpy(body, consts, carry, reverse, unroll)
-    return either(quick, lambda: scan_by_numpy(body, consts, carry, reverse, unroll))
+    return either(quick, lambda: scan_by_numpy(body, consts, carry, reverse, unroll), len(body.equations))
 
 
 @functools.lru_cache(512)
@@ -102,19 +103,6 @@ def while_code(cond: Program, body: Program, cond_consts: int, body_consts: int)
     to.indent -= 1
     to.add(f"return ({''.join(f'{r}, ' for r in [*carry, 'n', *columns])})")
     return to.compile(f"def program({', '.join([*fixed, *given])}):")
-
-
-def split(program: Program, consts: int) -> tuple[list[Equation], list[Equation]]:
-    """The equations of the first `consts` inputs alone, and the others. (Guards stay in the loop, where they are not met in vain.)"""
-    known = {v.number for v in program.inputs[:consts]}
-    still, moving = [], []
-    for e in program.equations:
-        if e.primitive is not GUARD and all(v.number in known for v in variables(e.inputs)):
-            known.update(v.number for v in e.outputs)
-            still.append(e)
-        else:
-            moving.append(e)
-    return still, moving
 
 
 def carried(to: Source, names: Sequence[str], outputs: Sequence[Any]) -> None:

@@ -1,8 +1,9 @@
 """Programs of small arrays as programs of single numbers.
 
-**Law:** the same numbers, bit for bit. What works element by element does so on each; what moves elements moves them; up to seven terms
-along an axis are added in NumPy's order, one after the other, and then to 0.0. All else has no such program: products of matrices add in
-the order of BLAS, and functions such as `sin` may have one loop for many numbers and another for one.
+**Law:** the same numbers, bit for bit. What works element by element, in the same way in all of NumPy's loops, does so on each; what moves
+elements moves them; up to seven terms along an axis are added in NumPy's order, one after the other, and then to 0.0. What is made of
+single numbers stays as it is. All else has no such program: products of matrices add in the order of BLAS, and functions such as `sin`
+may have one loop for many numbers and another for one.
 
 A number costs a Python operation, and an array a call of NumPy: for a few elements that is several times as much.
 """
@@ -17,43 +18,44 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Primitive
 from funcgrad.ops import elementwise as ops
-from funcgrad.program.parts import FILL, Atom, DType, Equation, Literal, Shape, Var
+from funcgrad.ops.kinds import Structured
+from funcgrad.program.parts import FILL, GUARD, RAISING, Atom, Equation, Literal, Shape, Var, variables
 from funcgrad.program.passes import simplified
+from funcgrad.program.passes.folding import EXACT
 from funcgrad.program.program import Builder, Program
 from funcgrad.program.vocabulary import PAD, bound, box
 
-SMALL = 4
+SMALL = 8
 """Elements that an array may have."""
 
 FLOAT = np.dtype(np.float64)
+DTYPES = (FLOAT, np.dtype(np.int64), np.dtype(np.bool_))
 ZERO = Literal(np.float64(0.0))
 IN_ORDER = 7
 """Terms that NumPy adds one after the other (see `ops.summing`)."""
 
 MOVES = frozenset("slice reshape transpose stack concatenate split unstack broadcast_to reverse".split())
-ALIKE = frozenset("add subtract multiply negative positive divide sqrt absolute square".split())
-"""Whose value no loop computes otherwise than any other."""
-
 Grid = np.ndarray[Any, Any]
 """An array of numbers' atoms, or one of them."""
 
 
 @functools.lru_cache(512)
 def in_numbers(program: Program) -> Program | None:
-    """The program of the elements of all inputs, one after the other, to those of all outputs. None where there is none."""
-    if not all(fits(x.shape, x.dtype) for x in atoms_of(program)):
+    """The program of the elements of all inputs but idle ones, one after the other, to those of all outputs. None where there is none."""
+    idle = idle_inputs(program)
+    if not all(fits(x) for x in atoms_of(program) if x not in idle):
         return None
     apart = Apart()
     for v in program.inputs:
-        apart.grids[v.number] = _grid([apart.to.input((), FLOAT) for _ in range(math.prod(v.shape))], v.shape)
+        if v not in idle:
+            apart.grids[v.number] = _grid([apart.to.input((), v.dtype) for _ in range(math.prod(v.shape))], v.shape)
     for e in program.equations:
         made = apart.equation(e)
         if made is None:
             return None
         apart.grids.update(zip([v.number for v in e.outputs], made, strict=True))
-    outputs = [x for y in program.outputs for x in apart.grid(y).flat]
+    outputs = [x for y in program.outputs for x in apart.grid(y).ravel().tolist()]
     return simplified(Program(tuple(apart.to.inputs), tuple(apart.to.equations), tuple(outputs)))
 
 
@@ -62,8 +64,14 @@ def atoms_of(program: Program) -> Iterator[Atom]:
     yield from itertools.chain(program.inputs, program.outputs, *[(*e.inputs, *e.outputs) for e in program.equations])
 
 
-def fits(shape: Shape, dtype: DType) -> bool:
-    return dtype == FLOAT and math.prod(shape) <= SMALL
+def idle_inputs(program: Program) -> set[Var]:
+    """What is not read, and would not fit."""
+    read = {v.number for e in program.equations for v in variables(e.inputs)} | {v.number for v in variables(program.outputs)}
+    return {v for v in program.inputs if v.number not in read and not fits(v)}
+
+
+def fits(x: Atom) -> bool:
+    return x.dtype in DTYPES and 1 <= math.prod(x.shape) <= SMALL
 
 
 def _grid(atoms: Sequence[Atom], shape: Shape) -> Grid:
@@ -88,22 +96,30 @@ class Apart:
         """The numbers of the results."""
         name, self.line = e.primitive.name, e.line
         operands = list(map(self.grid, e.inputs))
-        if name in ALIKE:
+        if name in EXACT:
             rows = zip(*[x.flat for x in np.broadcast_arrays(*operands)], strict=True)
-            return [_grid([self.number(e.primitive, row) for row in rows], e.outputs[0].shape)]
+            return [_grid([self.number(e, row) for row in rows], e.outputs[0].shape)]
         if name in MOVES:
             return moved(e, operands)
+        if is_of_numbers(e):
+            return [_grid([self.number(e, [x.item() for x in operands])], ())]
         rule = RULES.get(name)
         return rule(self, e, *operands) if rule is not None else None
 
-    def number(self, prim: Primitive, row: Sequence[Atom]) -> Atom:
-        """One number of others. A sum is -0.0 only where all its terms are, so that 0.0 changes no other."""
-        if prim is ops.add:
-            for x, y in (row, row[::-1]):
-                if y == ZERO and self.is_no_minus_zero(x):
-                    return x
-        (made,) = self.to.write(prim, row, [((), FLOAT)], (), self.line)
-        if prim is ops.square or (prim is ops.add and any(map(self.is_no_minus_zero, row))):
+    def number(self, e: Equation, row: Sequence[Atom]) -> Atom:
+        """One number of others, as in this equation."""
+        if e.primitive is ops.add and e.outputs[0].dtype == FLOAT:
+            return self.sum(*row)
+        (made,) = self.to.write(e.primitive, row, [((), e.outputs[0].dtype)], e.params, self.line)
+        return made
+
+    def sum(self, x: Atom, y: Atom) -> Atom:
+        """It is -0.0 only where both terms are, so that 0.0 changes no other."""
+        for one, other in ((x, y), (y, x)):
+            if one == ZERO and self.is_no_minus_zero(other):
+                return other
+        (made,) = self.to.write(ops.add, (x, y), [((), FLOAT)], (), self.line)
+        if self.is_no_minus_zero(x) or self.is_no_minus_zero(y):
             self.no_minus_zero.add(made.number)
         return made
 
@@ -113,7 +129,13 @@ class Apart:
         return x.number in self.no_minus_zero
 
     def total(self, terms: Sequence[Atom]) -> Atom:
-        return self.number(ops.add, (functools.reduce(lambda x, y: self.number(ops.add, (x, y)), terms), ZERO))
+        return self.sum(functools.reduce(self.sum, terms), ZERO)
+
+
+def is_of_numbers(e: Equation) -> bool:
+    """Whether it makes one number of numbers, and nothing else."""
+    special = type(e.primitive) is Structured or e.primitive is GUARD or e.primitive.name in RAISING
+    return not special and len(e.outputs) == 1 and not any(x.shape for x in (*e.inputs, *e.outputs))
 
 
 def moved(e: Equation, operands: Sequence[Grid]) -> list[Grid]:
@@ -129,7 +151,9 @@ def moved(e: Equation, operands: Sequence[Grid]) -> list[Grid]:
     return [_grid([atoms[i] for i in np.ravel(y)], v.shape) for y, v in zip(outs, e.outputs, strict=True)]
 
 
-def _pad(to: Apart, e: Equation, x: Grid) -> list[Grid]:
+def _pad(to: Apart, e: Equation, x: Grid) -> list[Grid] | None:
+    if e.outputs[0].dtype != FLOAT:
+        return None
     out = _grid([ZERO] * math.prod(e["shape"]), e["shape"])
     out[box(e["starts"], e["stops"], e["steps"])] = x
     return [out]
@@ -138,7 +162,7 @@ def _pad(to: Apart, e: Equation, x: Grid) -> list[Grid]:
 def _sum(to: Apart, e: Equation, x: Grid) -> list[Grid] | None:
     """Along one axis: several are added in the order in which the array lies."""
     axis = e["axis"]
-    if len(axis) != 1 or not 1 <= x.shape[axis[0]] <= IN_ORDER:
+    if e.inputs[0].dtype != FLOAT or len(axis) != 1 or not 1 <= x.shape[axis[0]] <= IN_ORDER:
         return None
     columns = np.moveaxis(x, axis[0], -1)
     return [_grid([to.total(list(columns[i])) for i in np.ndindex(columns.shape[:-1])], columns.shape[:-1])]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.control.stepping import Back, backwards
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.floats import BLOCK, FEW, blocks, float_loop
+from funcgrad.program.float_loops import BLOCK, FEW, blocks, float_loop
 from funcgrad.program.loops import scan_by_numpy, scan_code
 from funcgrad.program.numbers import in_numbers
 from funcgrad.program.program import Program
@@ -24,7 +24,7 @@ quick = settings(deadline=None)
 seeds = st.integers(0, 2**16)
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -2.0, 1e-200, 1e160, -1e200]
-SHAPES = [(), (1,), (3,), (4,), (2, 2), (1, 3)]
+SHAPES = [(), (1,), (3,), (4,), (6,), (2, 2), (1, 3), (3, 2), (2, 3), (2, 2, 2)]
 
 STEPS: list[tuple[int, Callable[..., Any]]] = [
     (2, lambda x, y: x + y),
@@ -43,9 +43,22 @@ STEPS: list[tuple[int, Callable[..., Any]]] = [
     (1, lambda x: np.broadcast_to(x, (3,)) if x.shape in ((), (1,), (3,)) else x),
     (1, lambda x: x[0] if x.ndim else np.stack([x, -x, x])),
     (1, lambda x: np.sum(x, axis=0) if x.ndim else x),
+    (1, lambda x: np.sum(x)),
     (1, lambda x: np.sum(x, axis=-1, keepdims=True) if x.ndim else x),
     (2, lambda x, y: np.concatenate([x[:1], y[:1], x[:1]]) if x.ndim == y.ndim == 1 else x),
-    (2, lambda x, y: np.stack([x, y], axis=-1) if x.shape == y.shape and x.size <= 2 else y),
+    (2, lambda x, y: np.stack([x, y], axis=-1) if x.shape == y.shape and x.size <= 4 else y),
+]
+NUMBERS: list[tuple[int, Callable[..., Any]]] = [
+    (1, lambda x: x if x.ndim else np.sin(x)),
+    (1, lambda x: x if x.ndim else np.tanh(x) ** 3),
+    (1, lambda x: x if x.ndim else x**2.0),
+    (1, lambda x: x if x.ndim else np.exp(-x)),
+    (2, lambda x, y: y if x.ndim or y.ndim else np.arctan2(x, y)),
+    (2, lambda x, y: np.maximum(x, y)),
+    (2, lambda x, y: np.where((x > y) & (y != 0), x, 2.0 * y)),
+    (2, lambda x, y: np.where((x <= 0.5) | ~(x == y), 0.0, y)),
+    (1, lambda x: np.sign(x) + np.floor(x)),
+    (1, lambda x: x * (x > 0)),
 ]
 RARE: list[tuple[int, Callable[..., Any]]] = [
     (2, lambda x, y: x / y),
@@ -120,7 +133,7 @@ def agree(program: Program, consts: int, carry: int, reverse: bool, args: list[A
 @given(seeds, st.booleans(), lengths, st.booleans())
 def test_random_loops(seed: int, special: bool, length: int, reverse: bool) -> None:
     """Bits and warnings."""
-    program = body(seed, STEPS + RARE)
+    program = body(seed, STEPS + NUMBERS + RARE)
     agree(program, 2, 2, reverse, values(seed, program, 4, length, special), length)
 
 
@@ -128,7 +141,7 @@ def test_random_loops(seed: int, special: bool, length: int, reverse: bool) -> N
 @given(seeds, st.booleans(), lengths)
 def test_random_pulls(seed: int, special: bool, length: int) -> None:
     """The same of the loop backwards."""
-    back = backward(body(seed, STEPS))
+    back = backward(body(seed, STEPS + NUMBERS))
     consts = len(back.fixed)
     agree(back.pull, consts, 4, True, values(seed, back.pull, consts + 4, length, special), length)
 
@@ -137,7 +150,7 @@ def test_random_pulls(seed: int, special: bool, length: int) -> None:
 @given(seeds, st.booleans())
 def test_programs_of_numbers(seed: int, special: bool) -> None:
     """The same elements."""
-    program = body(seed, STEPS)
+    program = body(seed, STEPS + NUMBERS)
     for part in (program, backward(program).pull):
         numbers = in_numbers(part)
         if numbers is not None:
@@ -150,7 +163,51 @@ def test_programs_of_numbers(seed: int, special: bool) -> None:
 
 def test_most_random_loops_are_of_floats() -> None:
     """So that the tests above say something."""
-    assert np.mean([float_loop(body(seed, STEPS), 2, 2, False) is not None for seed in range(50)]) > 0.5
+    assert np.mean([float_loop(body(seed, STEPS + NUMBERS), 2, 2, False) is not None for seed in range(50)]) > 0.5
+
+
+def swing(c: Any, k: Any, x: Any) -> Any:
+    """A pendulum that is pushed."""
+    force = -k * np.sin(c[0]) - 0.1 * c[1] + x
+    return np.stack([c[0] + 0.01 * c[1], c[1] + 0.01 * force]), force
+
+
+def test_nothing_is_given_up() -> None:
+    """An ordinary loop and its pull run on Python's floats to the end."""
+    body = fg.trace(lambda k, c, x: swing(c, k, x))(9.81, np.ones(2), 0.5).closed
+    back = backwards(body, 1, 1, (True,) * 3, (True,) * 2, None)
+    for program, consts, carry in ((body, 1, 1), (back.forward, 1, 1), (back.pull, len(back.fixed), 2)):
+        run = float_loop(program, consts, carry, False)
+        args = values(0, program, consts + carry, 300, False)
+        assert run is not None
+        assert bits(run(300, *args)) == bits(scan_by_numpy(program, consts, carry, False, 1)(300, *args))
+
+
+WHOLE: dict[str, Callable[..., Any]] = {
+    "counted": lambda n, c, i: (n + 1, c + 0.5 * i, n * i),
+    "asked": lambda n, c, i: (np.where(i > n, n - i, i), np.where(c > i, c - i, c + n), i == n),
+    "wrapped": lambda n, c, i: (n * 7 + i, c, n > 0),
+    "divided": lambda n, c, i: (n + i % 3, c * 0.5 + i // 2, (i + 1) / (n + 1)),
+    "idle": lambda n, c, i: (n, c * 0.5 + 1.0, c),
+    "ends": lambda n, c, i: (i, c + 1.0, -i),
+}
+
+
+@pytest.mark.parametrize("length", [FEW + 1, BLOCK + 3])
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_numbers(name: str, length: int) -> None:
+    """Beside floats; they wrap around where NumPy's do."""
+    program = fg.trace(WHOLE[name])(np.int64(1), 0.5, np.int64(2)).closed
+    assert float_loop(program, 0, 2, False) is not None
+    agree(program, 0, 2, False, [np.int64(3), np.float64(0.5), np.arange(-2, length - 2)], length)
+
+
+def test_what_is_idle() -> None:
+    """May be of any kind: nothing reads it."""
+    program = fg.trace(lambda c, z, m: (c * 0.5, c))(1.0, 1j, np.ones((2, 9))).closed
+    assert float_loop(program, 0, 1, False) is not None
+    agree(program, 0, 1, False, [np.float64(3.0), np.ones(20) * 1j, np.ones((20, 2, 9))], 20)
+    assert float_loop(fg.trace(lambda c, z: (c * 0.5, z))(1.0, 1j).closed, 0, 2, False) is None
 
 
 @pytest.mark.parametrize(
@@ -166,16 +223,16 @@ def test_most_random_loops_are_of_floats() -> None:
 def test_warnings(step: Any, first: Any, message: str) -> None:
     """Are NumPy's, also where what is not finite leaves no trace; and so are the errors, where they are asked for."""
     with pytest.warns(RuntimeWarning, match=message):
-        fg.scan(step, np.array(first)[()], None, 40)
+        fg.scan(step, np.array(first)[()], None, 200)
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match=message):
-        fg.scan(step, np.array(first)[()], None, 40)
+        fg.scan(step, np.array(first)[()], None, 200)
 
 
 def test_underflow() -> None:
     """Is told to those who ask."""
-    assert fg.scan(lambda c, _: (c * c, None), 0.5, None, 40)[0] == 0.0
+    assert fg.scan(lambda c, _: (c * c, None), 0.5, None, 200)[0] == 0.0
     with np.errstate(under="raise"), pytest.raises(FloatingPointError, match="underflow"):
-        fg.scan(lambda c, _: (c * c, None), 0.5, None, 40)
+        fg.scan(lambda c, _: (c * c, None), 0.5, None, 200)
 
 
 @pytest.mark.parametrize("length", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])

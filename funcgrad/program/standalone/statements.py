@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from funcgrad.program.loops import split
+from funcgrad.program.hoisting import split
 from funcgrad.program.parts import Atom, Equation, Var, variables
 from funcgrad.program.passes import simplified_here
 from funcgrad.program.standalone.expressions import index_text

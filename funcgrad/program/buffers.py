@@ -24,7 +24,7 @@ COPIES = frozenset("sum mean prod max min any all has_nan dot concatenate stack 
 
 
 def is_worth(v: Var) -> bool:
-    return len(v.shape) == 1 and WORTH <= v.shape[0]
+    return len(v.shape) == 1 and v.shape[0] >= WORTH
 
 
 def is_small(v: Var) -> bool:

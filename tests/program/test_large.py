@@ -80,9 +80,9 @@ def test_softmax_takes_the_memory_of_its_result() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_shares_in_a_few_places(dtype: Any) -> None:
-    """As the product and the sum of whole arrays: with ties, for scalars that are nothing or infinite, with nan, with zeros of either sign."""
-    a = np.array([1, 3, 3, -2, 3, 0, -0.0], dtype)
-    for a in (a, -a, np.where(a == 1, np.nan, a), np.zeros_like(a), np.full_like(a, np.inf)):
+    """As the product and the sum of whole arrays: with ties and nan, for infinite scalars, with zeros of either sign."""
+    few = np.array([1, 3, 3, -2, 3, 0, -0.0], dtype)
+    for a in (few, -few, np.where(few == 1, np.nan, few), np.zeros_like(few), np.full_like(few, np.inf)):
         m = np.max(a)
         for x in (np.zeros_like(a), -np.zeros_like(a), a, numbers(7, 3, dtype)):
             for s in map(dtype, (0.0, -0.0, 1.3, -1e-320, np.inf, np.nan)):

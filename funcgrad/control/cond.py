@@ -15,7 +15,7 @@ from funcgrad.core import Label, Traced, Value, dtype_of, floors, shape_of
 from funcgrad.numpy.bridge import bare
 from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.shaping import astype
-from funcgrad.program.codegen import Missed
+from funcgrad.program.parts import Missed
 from funcgrad.program.program import Program, Var, renumbered
 from funcgrad.transforms.arguments import describe, label_of
 from funcgrad.transforms.batch import BatchTracer

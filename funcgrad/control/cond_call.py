@@ -18,10 +18,9 @@ from funcgrad.core import Traced, Value, shape_of, spec_of, tick
 from funcgrad.ops.elementwise import where
 from funcgrad.ops.kinds import BY_UFUNC, Structured
 from funcgrad.ops.shaping import reshape
-from funcgrad.program.codegen import compiled
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.parts import alone
-from funcgrad.program.program import Program, renumbered
+from funcgrad.program.program import Program, Var, compiled, renumbered
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply
 from funcgrad.transforms.derive import Pair, Run, batched, depends, derived, paired, pushed
@@ -143,7 +142,7 @@ def _of_one_kind(made: Sequence[Any]) -> tuple[Program, ...]:
         before = [v for e in made[:k] for v in e.program.inputs[len(e.program.inputs) - len(e.constants) :]]
         behind = [v for e in made[k + 1 :] for v in e.program.inputs[len(e.program.inputs) - len(e.constants) :]]
         fresh = iter(range(d.program.size, d.program.size + len(before) + len(behind)))
-        first, last = ([attrs.evolve(v, number=next(fresh)) for v in vs] for vs in (before, behind))
+        first, last = ([Var(next(fresh), v.shape, v.dtype) for v in vs] for vs in (before, behind))
         inputs = [*d.program.inputs[:n], *first, *d.program.inputs[n:], *last]
         parts.append(renumbered(inputs, d.program.equations, d.program.outputs))
     return tuple(parts)

@@ -31,7 +31,7 @@ from funcgrad.control.schedules import EVERYTHING, Every, Schedule
 from funcgrad.core import Label, Traced, Value, dtype_of, shape_of
 from funcgrad.ops.indexing import getitem
 from funcgrad.ops.shaping import stack
-from funcgrad.program.codegen import Missed
+from funcgrad.program.parts import Missed
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import describe, label_of
 from funcgrad.transforms.calls import apply

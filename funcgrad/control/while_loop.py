@@ -28,7 +28,7 @@ from funcgrad.control.schedules import Schedule
 from funcgrad.control.while_call import WhileCall
 from funcgrad.core import Label, Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import bare
-from funcgrad.program.codegen import Missed
+from funcgrad.program.parts import Missed
 from funcgrad.transforms import doors
 from funcgrad.transforms.arguments import describe, label_of
 from funcgrad.transforms.calls import apply

@@ -14,6 +14,25 @@ class MissingRuleError(FuncgradError, NotImplementedError):
         super().__init__(f"{name} of a traced value has no derivative rule in funcgrad. {reason or instead}")
 
 
+class MissingPartialError(MissingRuleError):
+    """A function has a derivative rule in some of its arguments, and not in this one."""
+
+    def __init__(self, name: str, argument: str) -> None:
+        self.name, self.argument = name, argument
+        super(MissingRuleError, self).__init__(
+            f"{name}: no derivative rule is known for its argument `{argument}`. "
+            f"Pass `fg.stop_gradient({argument})` if that derivative does not matter, or write a rule with `fg.custom_jvp`."
+        )
+
+
+class NoSciPyError(FuncgradError, ImportError):
+    """One of SciPy's functions is needed, and SciPy has not been imported."""
+
+    def __init__(self, function: str) -> None:
+        self.function = function
+        super().__init__(f"{function} is needed, and funcgrad never imports SciPy itself. Write `import scipy.special` before this line.")
+
+
 class ObjectOperandError(FuncgradError, TypeError):
     """A traced value met Python objects in an array, through which no derivative passes."""
 

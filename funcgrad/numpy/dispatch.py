@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ from funcgrad import errors
 from funcgrad.core import Traced, Value, dtype_of
 from funcgrad.numpy.bridge import AS_IT_IS, array, bare
 from funcgrad.numpy.parity import reason
+from funcgrad.ops import special
 from funcgrad.ops.kinds import BY_UFUNC
 from funcgrad.ops.shaping import cast
 
@@ -26,6 +26,8 @@ UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
 
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {}
 """`ufunc.reduce`, `accumulate` and `outer`."""
+
+_OWN_RULE = "Write it in terms of functions that have one, or give it a rule of your own with `fg.custom_jvp`."
 
 _OUT_AT: dict[Callable[..., Any], int] = {}
 
@@ -83,15 +85,15 @@ def call_ufunc(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
     if method == "at":
         raise errors.FrozenError(f"{name_of(ufunc)}.at with a traced value", "Use `x = fg.tensor(x).at[i].add(v)` and friends.")
     if method != "__call__":
-        special = METHODS.get((ufunc, method))
-        if special is None:
+        by_method = METHODS.get((ufunc, method))
+        if by_method is None:
             raise errors.MissingRuleError(f"{name_of(ufunc)}.{method}")
-        return special(*args, **kwargs)
-    implementation = BY_UFUNC.get(ufunc) or UFUNCS.get(ufunc)
+        return by_method(*args, **kwargs)
+    implementation = BY_UFUNC.get(ufunc) or UFUNCS.get(ufunc) or special.implementation(ufunc)
     if implementation is None:
         if all(kind in "O->" for loop in ufunc.types for kind in loop):  # made by `np.frompyfunc`
             return by_element(ufunc, args, kwargs)
-        raise errors.MissingRuleError(name_of(ufunc))
+        raise errors.MissingRuleError(name := name_of(ufunc), _OWN_RULE if name.startswith("scipy.") else "")
     args = tuple([array(a) if isinstance(a, (list, tuple)) else a for a in args])
     return implementation(*args) if not kwargs else _with_keywords(ufunc, implementation, args, kwargs)
 
@@ -129,5 +131,5 @@ def name_of(func: Callable[..., Any]) -> str:
     module = getattr(func, "__module__", None) or "numpy"
     name = getattr(func, "__name__", repr(func))
     if isinstance(func, np.ufunc) and getattr(np, name, None) is not func:  # a ufunc does not say where it is from
-        return f"scipy.special.{name}" if getattr(sys.modules.get("scipy.special"), name, None) is func else name
+        return special.path_of(func) or name
     return f"{module.replace('numpy', 'np', 1)}.{name}" if module.startswith("numpy") else f"{module}.{name}"

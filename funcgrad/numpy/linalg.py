@@ -14,6 +14,7 @@ from funcgrad.core import Value, dtype_of, shape_of
 from funcgrad.numpy.contraction import conj, dot, operand
 from funcgrad.numpy.dispatch import implements
 from funcgrad.numpy.indexing import flat
+from funcgrad.ops import cholesky as factors
 from funcgrad.ops import contraction, determinant
 from funcgrad.ops import linalg as ops
 from funcgrad.ops.reductions import sum
@@ -51,7 +52,7 @@ def slogdet(a: Any) -> Any:
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Value:
     a = operand(a)
-    return contraction.swap(conj(ops.cholesky(contraction.swap(conj(a))))) if upper and len(shape_of(a)) >= 2 else ops.cholesky(a)
+    return contraction.swap(conj(factors.cholesky(contraction.swap(conj(a))))) if upper and len(shape_of(a)) >= 2 else factors.cholesky(a)
 
 
 # ---- powers and chains

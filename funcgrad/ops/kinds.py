@@ -133,7 +133,7 @@ def _register(prim: P) -> P:
     return prim
 
 
-_NAMES = {"out": -1, "x": 0, "y": 1, "z": 2}
+_NAMES = {"out": -1, "x": 0, "y": 1, "z": 2, "w": 3}
 
 
 def rule(apply: Callable[..., Value]) -> Rule:

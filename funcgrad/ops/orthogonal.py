@@ -16,7 +16,7 @@ from funcgrad.ops.contraction import matmul, swap
 from funcgrad.ops.eigen import conj
 from funcgrad.ops.elementwise import imag
 from funcgrad.ops.kinds import differentiable, total
-from funcgrad.ops.linalg import adjoint, solve
+from funcgrad.ops.linalg import adjoint, resolve
 from funcgrad.ops.shaping import cast, concatenate, dense, embed, window
 
 Pair = tuple[Value, Value]
@@ -28,7 +28,7 @@ def _part(x: Value, axis: int, start: int, stop: int) -> Value:
 
 def _over(x: Value, r: Value) -> Value:
     """x R⁻¹."""
-    return swap(solve(swap(r), swap(x)))
+    return swap(resolve(swap(r), swap(x)))
 
 
 def _rotation(c: Value) -> Value:
@@ -90,7 +90,7 @@ def _qr_back(ct: tuple[Value | None, Value | None], out: Pair, args: tuple[Value
         if m > k:
             of_over.append(_outside_back(whole, q, mine - matmul(conj(q), c), ct_q))
     of_over.append(matmul(conj(q), _rotation_back(total(of_omega))))
-    first = swap(solve(square, swap(total(of_over))))
+    first = swap(resolve(square, swap(total(of_over))))
     of_a.append(embed(first, axis=-1, start=0, size=n) if n > k else first)
     return (total(of_a),)
 

@@ -13,7 +13,7 @@ from typing import Any
 from funcgrad.program.clusters import Cluster, Line, makes, reads
 from funcgrad.program.maps import IN_PLACE, LEAST, ufunc_of
 from funcgrad.program.merging import Buffer
-from funcgrad.program.program import GUARD, Equation, Var, variables
+from funcgrad.program.program import GUARD, Equation, Program, Var, variables
 from funcgrad.program.winners import ADD_SHARES
 
 WORTH = 8
@@ -41,6 +41,12 @@ def copies(s: Line) -> bool:
 def may_write(e: Equation) -> bool:
     """Whether it takes `out`."""
     return ufunc_of(e) is not None or e.primitive is ADD_SHARES
+
+
+def is_fresh(program: Program) -> list[bool]:
+    """Which outputs are arrays that were made for them, and of which there are no views but here."""
+    made = {e.outputs[0].number for e in program.equations if ufunc_of(e) is not None or e.primitive.name == "pad"}
+    return [type(x) is Var and bool(x.shape) and x.number in made for x in program.outputs]
 
 
 def reused(lines: Sequence[Line], stay: set[int]) -> dict[int, Var]:

@@ -7,7 +7,6 @@ Where nothing is traced the generated code runs, and else the equations, one by 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -17,20 +16,15 @@ import numpy as np
 from funcgrad import errors, pytree
 from funcgrad.core import Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import stacked
-from funcgrad.program.codegen import Missed, compiled
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.parts import Equation, Leaf, Miss, Static, Var
-from funcgrad.program.program import Program
+from funcgrad.program.parts import Equation, Leaf, Miss, Missed, Static, Var
+from funcgrad.program.program import Program, compiled
 from funcgrad.pytree.compare import difference
 from funcgrad.tensor import Tensor, of_fresh
 from funcgrad.tensor.leaves import describe, kind_of
 
 _ndarray = np.ndarray
 DOUBLE = np.dtype(np.float64)
-
-
-_IN_ARGS = re.compile(r"\[0\]\[(\d+)\](.*)", re.DOTALL)
-_IN_KWARGS = re.compile(r"\[1\]\['([^']*)'\](.*)", re.DOTALL)
 
 
 @attrs.frozen
@@ -47,13 +41,13 @@ class Signature:
 
     def word(self, path: str) -> str:
         """A path in (args, kwargs) as the user would say it: `params['steps']`."""
-        found = _IN_ARGS.fullmatch(path)
-        if found:
-            k = int(found[1])
-            return (self.arguments[k] if k < len(self.arguments) else f"argument {k}") + found[2]
-        found = _IN_KWARGS.fullmatch(path)
-        if found:
-            return found[1] + found[2]
+        first, _, rest = path[4:].partition("]")
+        if path.startswith("[0][") and first.isdecimal():
+            k = int(first)
+            return (self.arguments[k] if k < len(self.arguments) else f"argument {k}") + rest
+        if path.startswith("[1]['"):
+            name, _, rest = path[5:].partition("']")
+            return name + rest
         return {"[0]": "the positional arguments", "[1]": "the keyword arguments"}.get(path, path)
 
     @functools.cached_property

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from funcgrad import pages
@@ -28,7 +29,7 @@ from funcgrad.program.layout import in_order
 from funcgrad.program.maps import ufunc_of
 from funcgrad.program.merging import Buffer, Item, Statement, statements
 from funcgrad.program.overwriting import overwritten
-from funcgrad.program.parts import differ
+from funcgrad.program.parts import Missed, differ
 from funcgrad.program.passes import simplified
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Var, letters, variables
 from funcgrad.program.spelling import WRITERS, box_text, index_text
@@ -43,7 +44,7 @@ BINARY |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=
 UNARY = {"negative": "-"}
 """What is quicker as an operator: NumPy's scalars have short ways for these, and the same values."""
 
-LARGE = 1 << 12
+LARGE = 1 << 8
 """Elements; a variable with so many is deleted after its last use."""
 
 TAKEN = frozenset("program Missed differ length tiles".split())
@@ -133,7 +134,8 @@ class Source:
     def into(self, s: Line, v: Var) -> None:
         """A statement whose result is written over another variable."""
         assert isinstance(s, Equation)
-        text = self.call(ufunc_of(s) or s.primitive.impl, [*map(self.atom, s.inputs), f"out={self.names[v.number]}"])
+        named = "out=" if s.primitive.name in ("maximum", "minimum") else ""  # of which NumPy warns; by position it is quicker
+        text = self.call(ufunc_of(s) or s.primitive.impl, [*map(self.atom, s.inputs), named + self.names[v.number]])
         self.add(f"{self.named(s.outputs)[0]} = {text}")
 
     def statement(self, s: Statement) -> None:
@@ -238,9 +240,9 @@ class Source:
         plain = type(x) in (int, bool, str, type(None)) or (type(x) is tuple and all(type(i) is int for i in x))
         return repr(x) if plain else self.constant(x)
 
-    def compile(self, head: str) -> Callable[..., Any]:
-        """The function with this head and these lines."""
-        text = "\n".join([*self.functions, head, *self.lines]) + "\n"
+    def compile(self, head: str, *end: str) -> Callable[..., Any]:
+        """The function with this head, these lines, and this end."""
+        text = "\n".join([*self.functions, head, *self.lines, *end]) + "\n"
         filename = f"<funcgrad program {next(_serial)}>"
         exec(compile(text, filename, "exec"), self.space)
         function: Callable[..., Any] = self.space["program"]
@@ -248,14 +250,6 @@ class Source:
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
         return function
-
-
-class Missed(Exception):
-    """A guard met another answer."""
-
-    def __init__(self, equation: Equation) -> None:
-        self.equation = equation
-        super().__init__(str(equation.line))
 
 
 def _name_of(x: Any) -> str:
@@ -295,6 +289,28 @@ def quicker(e: Equation) -> Equation:
 # ---- functions
 
 
+@attrs.frozen(eq=False)
+class Body:
+    """A program as statements, the names of its inputs, and its outputs: as they are called, and what they are of `program`."""
+
+    program: Program
+    code: Source
+    given: tuple[str, ...]
+    outs: tuple[str, ...]
+
+
+@functools.lru_cache(64)
+def body(program: Program, threads: int | None = None) -> Body:
+    """The program, simplified and written down."""
+    program = simplified(program)
+    if any(_size(v) * v.dtype.itemsize > COPY_LIMIT for e in program.equations for v in e.outputs):
+        pages.keep()
+    to = Source(threads)
+    given = to.named(program.inputs)
+    to.write(program.equations, variables(program.outputs))
+    return Body(program, to, tuple(given), tuple([to.atom(x, True) for x in program.outputs]))
+
+
 @functools.lru_cache(1024)
 def compiled(program: Program, threads: int | None = None) -> Callable[..., tuple[Any, ...]]:
     """The program as a function of ground values: it takes its inputs and gives a tuple of its outputs.
@@ -302,15 +318,8 @@ def compiled(program: Program, threads: int | None = None) -> Callable[..., tupl
     Args:
         threads: how many may share the work on large arrays; None: as many as there are processors.
     """
-    program = simplified(program)
-    if any(_size(v) * v.dtype.itemsize > COPY_LIMIT for e in program.equations for v in e.outputs):
-        pages.keep()
-    to = Source(threads)
-    given = to.named(program.inputs)
-    to.write(program.equations, variables(program.outputs))
-    outs = [to.atom(x, True) for x in program.outputs]
-    to.add(f"return ({', '.join(outs)}{',' if len(outs) == 1 else ''})")
-    return to.compile(f"def program({', '.join(given)}):")
+    made = body(program, threads)
+    return made.code.compile(f"def program({', '.join(made.given)}):", f"    return ({''.join([f'{y}, ' for y in made.outs])})")
 
 
 def source(program: Program) -> str:

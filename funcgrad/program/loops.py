@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.program.codegen import Source
+from funcgrad.program.floats import either, float_loop
 from funcgrad.program.passes import simplified
 from funcgrad.program.program import GUARD, Equation, Program, variables
 
@@ -17,6 +18,15 @@ from funcgrad.program.program import GUARD, Equation, Program, variables
 def scan_code(body: Program, consts: int, carry: int, reverse: bool, unroll: int = 1) -> Callable[..., tuple[Any, ...]]:
     """`(length, consts…, carry…, xs…) -> (carry…, ys…)`, with `body` of `(consts…, carry…, x…) -> (carry…, y…)`."""
     body = simplified(body)
+    quick = float_loop(body, consts, carry, reverse)
+    if quick is None:
+        return scan_by_numpy(body, consts, carry, reverse, unroll)
+    return either(quick, lambda: scan_by_numpy(body, consts, carry, reverse, unroll))
+
+
+@functools.lru_cache(512)
+def scan_by_numpy(body: Program, consts: int, carry: int, reverse: bool, unroll: int) -> Callable[..., tuple[Any, ...]]:
+    """The same, with NumPy's numbers and arrays in the loop."""
     to = Source()
     to.space["empty"] = np.empty
     given = to.named(body.inputs)

@@ -1,7 +1,7 @@
 """Which results of a cluster are written over arrays that nobody needs any more: fewer whole arrays are made, and read from far away.
 
-**Law:** an element is written where nobody reads it any more. So the array is the program's own, with no views of it; the cluster is its last
-reader; and a tile reads of it what it writes itself, before that or in the statement that writes, element by element.
+**Law:** an element is written where nobody reads it any more. So the array is the program's own, with no views of it; the cluster is its
+last reader; and a tile reads of it what it writes itself, before that or in the statement that writes, element by element.
 """
 
 from __future__ import annotations

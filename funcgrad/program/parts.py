@@ -2,19 +2,22 @@
 
 Variables are numbered in the order they are made: first the inputs, then the outputs of each equation. So two programs that compute
 the same in the same order are equal, whoever recorded them, and a program's hash has no address in it.
+
+Parts are never written after birth. They are plain classes: a recording makes some for every operation, and compares and hashes them.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import attrs
 import numpy as np
 
+from funcgrad import errors
 from funcgrad.core import Primitive, dtype_of, shape_of
-from funcgrad.ops.kinds import PRIMITIVES, Constant
+from funcgrad.ops import special
+from funcgrad.ops.kinds import Constant
 from funcgrad.pytree.compare import equal_static, hash_static
 
 ALONE: dict[str, Primitive] = {}
@@ -29,29 +32,44 @@ T = TypeVar("T", bound=Primitive)
 C = TypeVar("C", bound=type)
 
 
-@attrs.frozen
 class Var:
     """A variable: its number, shape and dtype, and nothing else."""
 
-    number: int
-    shape: Shape
-    dtype: DType
+    __slots__ = ("dtype", "number", "shape")
+
+    def __init__(self, number: int, shape: Shape, dtype: DType) -> None:
+        self.number, self.shape, self.dtype = number, shape, dtype
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is Var and self.number == other.number and self.shape == other.shape and self.dtype == other.dtype
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.number, self.shape))
+
+    def __repr__(self) -> str:
+        return f"Var(number={self.number}, shape={self.shape}, dtype={self.dtype})"
 
     def __str__(self) -> str:
         return f"{letters(self.number)}:{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
-@attrs.frozen(eq=False)
 class Literal:
     """A typed scalar. Two are equal where their bits are: -0.0 is not 0.0, and nan is nan."""
 
-    value: np.generic
-
+    __slots__ = ("value",)
     shape: Shape = ()
+
+    def __init__(self, value: np.generic) -> None:
+        self.value = value
 
     @property
     def dtype(self) -> DType:
         return self.value.dtype
+
+    def __repr__(self) -> str:
+        return f"Literal({self.value!r})"
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Literal and self._bits == other._bits
@@ -73,13 +91,26 @@ Atom = Var | Literal
 """What an equation reads, and what a program gives back."""
 
 
-@attrs.frozen
 class Line:
     """Where in the user's code an equation comes from."""
 
-    filename: str
-    number: int
-    function: str
+    __slots__ = ("filename", "function", "number")
+
+    def __init__(self, filename: str, number: int, function: str) -> None:
+        self.filename, self.number, self.function = filename, number, function
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Line and self._all == other._all
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
+    @property
+    def _all(self) -> tuple[str, int, str]:
+        return self.filename, self.number, self.function
+
+    def __repr__(self) -> str:
+        return f"Line({self.place})"
 
     @property
     def place(self) -> str:
@@ -103,29 +134,57 @@ def exact(x: Any) -> Any:
 
 def known(name: str) -> Primitive | None:
     """What a name means in a program; None where it means nothing."""
-    return ALONE.get(name) or PRIMITIVES.get(name)
+    return ALONE.get(name) or special.primitive(name)
 
 
-@attrs.frozen
 class Equation:
-    """`outputs = primitive(*inputs, **params)`; pure, and nothing in place. `params` are sorted pairs, hashable, without arrays."""
+    """`outputs = primitive(*inputs, **params)`; pure, and nothing in place. `params` are sorted pairs, hashable, without arrays.
 
-    primitive: Primitive = attrs.field(eq=named)
-    inputs: tuple[Atom, ...]
-    outputs: tuple[Var, ...]
-    params: tuple[tuple[str, Any], ...] = attrs.field(default=(), eq=exact)
-    line: Line | None = attrs.field(default=None, eq=False)
+    `line` says nothing about equality.
+    """
+
+    __slots__ = ("inputs", "line", "outputs", "params", "primitive")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        inputs: tuple[Atom, ...],
+        outputs: tuple[Var, ...],
+        params: tuple[tuple[str, Any], ...] = (),
+        line: Line | None = None,
+    ) -> None:
+        self.primitive, self.inputs, self.outputs, self.params, self.line = primitive, inputs, outputs, params, line
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is Equation
+            and (self.primitive is other.primitive or bool(named(self.primitive) == named(other.primitive)))
+            and self.inputs == other.inputs
+            and self.outputs == other.outputs
+            and (self.params is other.params or exact(self.params) == exact(other.params))
+        )
+
+    def __hash__(self) -> int:
+        return hash((named(self.primitive), self.inputs, self.outputs, exact(self.params)))
+
+    def __repr__(self) -> str:
+        return f"Equation({', '.join(map(str, self.outputs))} = {self.primitive.name}({', '.join(map(str, self.inputs))}))"
 
     def __getitem__(self, name: str) -> Any:
         """A param by name."""
         return dict(self.params)[name]
 
 
-@attrs.frozen(eq=False)
 class Static:
     """A leaf that is no number: part of what was recorded, and not of what a program takes."""
 
-    value: Any
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"Static({self.value!r})"
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Static and equal_static(self.value, other.value)
@@ -200,6 +259,17 @@ class Miss(Exception):
         super().__init__(kind, recorded, now)
 
 
+class Missed(Exception):
+    """A guard met another answer."""
+
+    def __init__(self, equation: Equation) -> None:
+        self.equation = equation
+        super().__init__(str(equation.line))
+
+
+OTHERWISE = (Miss, Missed, errors.LanesDifferError, errors.LaneShapesError)
+"""What a program raises where these values take another path. Programs of lanes are made on examples, whose shapes may differ as well."""
+
 KINDS: dict[str, Any] = {"bool": bool, "int": int, "float": float, "complex": complex, "index": int}
 
 GUARD = alone(Primitive("guard", _guard))
@@ -225,6 +295,17 @@ def programs(e: Equation) -> Iterator[Any]:
 @functools.lru_cache(1024)
 def may_raise(program: Any) -> bool:
     return any(e.primitive.name in RAISING or any(map(may_raise, programs(e))) for e in program.equations)
+
+
+def live(equations: Sequence[Equation], outputs: Sequence[Atom]) -> list[Equation]:
+    """Those that lead to an output, and those that stay in any case."""
+    wanted = {v.number for v in variables(outputs)}
+    kept = []
+    for e in reversed(equations):
+        if stays(e) or any(v.number in wanted for v in e.outputs):
+            wanted.update(v.number for v in variables(e.inputs))
+            kept.append(e)
+    return kept[::-1]
 
 
 # ---- constant arrays

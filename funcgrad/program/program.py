@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from funcgrad import errors
 from funcgrad.core import Primitive, Traced
-from funcgrad.program.graph import dot, mermaid, mimebundle, page
+from funcgrad.later import later
 from funcgrad.program.parts import (
     FILL,
     GUARD,
@@ -31,16 +31,25 @@ from funcgrad.program.parts import (
     spec_like,
     variables,
 )
-from funcgrad.program.saving import to_bytes
-from funcgrad.program.show import counted, text, title
 
 if TYPE_CHECKING:
     from funcgrad.program.calls import Signature
+    from funcgrad.program.graph import dot, mermaid, mimebundle, page
+    from funcgrad.program.saving import to_bytes
+    from funcgrad.program.show import counted, text, title
+else:
+    dot, mermaid, mimebundle, page = [later("funcgrad.program.graph", name) for name in "dot mermaid mimebundle page".split()]
+    counted, text, title = [later("funcgrad.program.show", name) for name in "counted text title".split()]
+    to_bytes = later("funcgrad.program.saving", "to_bytes")
 
 __all__ = [
     "FILL", "GUARD", "KINDS", "Atom", "Builder", "DType", "Equation", "Leaf", "Line", "Literal", "Miss", "Program", "Shape",
-    "Static", "Var", "letters", "literal", "renumbered", "sorted_params", "spec_like", "variables",
+    "Static", "Var", "compiled", "letters", "literal", "renumbered", "sorted_params", "spec_like", "variables",
 ]  # fmt: skip
+
+
+compiled: Callable[..., Callable[..., tuple[Any, ...]]] = later("funcgrad.program.codegen", "compiled")
+"""A program as a function of ground values."""
 
 
 def contents(captures: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from funcgrad.ops.summing import is_beside_short, summed
+from funcgrad.program.nans import asked
 from funcgrad.program.program import Equation, Shape
 from funcgrad.program.vocabulary import box
 
@@ -63,9 +63,6 @@ REDUCTIONS = {
     "any": np.logical_or.reduce,
     "all": np.logical_and.reduce,
 }
-
-ONE_THREAD = 10_000
-"""Elements; from here on OpenBLAS takes a product with several threads, which may take long to wake."""
 
 
 def _reduction(to: Source, e: Equation, args: list[str]) -> str:
@@ -154,13 +151,7 @@ def _pack(n: int, dtype: np.dtype[Any]) -> Callable[..., Any]:
 
 
 def _has_nan(to: Source, e: Equation, args: list[str]) -> str | None:
-    """The product with itself is below infinity, or infinite, or nan."""
-    x = e.inputs[0]
-    if not x.shape:
-        return f"{args[0]} != {args[0]}"
-    if len(x.shape) != 1 or x.dtype.char not in "df" or x.shape[0] >= ONE_THREAD:
-        return None
-    return f"not {args[0]}.dot({args[0]}) <= {to.constant(math.inf, 'inf')}"
+    return asked(args[0], e.inputs[0].shape, e.inputs[0].dtype, to.constant)
 
 
 WRITERS |= {

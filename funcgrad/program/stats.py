@@ -136,8 +136,9 @@ REDUCTIONS = frozenset(
 )
 
 CUBES = {
-    "solve": 2 / 3, "det": 2 / 3, "slogdet": 2 / 3, "inv": 2, "cholesky": 1 / 3, "qr": 4 / 3, "eigvalsh": 4 / 3, "eigh": 9,
-    "eigvals": 10, "eig": 25, "svdvals": 8 / 3, "svd": 21, "pinv": 21, "lstsq": 21, "matrix_rank": 8 / 3,
+    "solve": 2 / 3, "resolve": 2 / 3, "det": 2 / 3, "slogdet": 2 / 3, "inv": 2, "cholesky": 1 / 3, "cholesky_pull": 5 / 3,
+    "qr": 4 / 3, "eigvalsh": 4 / 3, "eigh": 9, "eigvals": 10, "eig": 25,
+    "svdvals": 8 / 3, "svd": 21, "pinv": 21, "lstsq": 21, "matrix_rank": 8 / 3,
 }  # fmt: skip
 """The factor of m·n·min(m, n). Source: Golub and Van Loan, Matrix Computations, 4th ed., 2013, chapters 3, 5, 7 and 8."""
 
@@ -160,7 +161,7 @@ def _flops(e: Equation) -> int:
         return COUNTED[name](e)
     if name in CUBES:
         m, n = (*e.inputs[0].shape[-2:], 1, 1)[:2]
-        extra = 2 * m * math.prod(e.outputs[0].shape) if name == "solve" else 0
+        extra = 2 * m * math.prod(e.outputs[0].shape) if name in ("solve", "resolve") else 0
         return round(CUBES[name] * math.prod(e.inputs[0].shape) * min(m, n)) + extra
     if name in REDUCTIONS:
         return max([math.prod(x.shape) for x in e.inputs], default=0)

@@ -17,6 +17,9 @@ from funcgrad.core import Traced
 from funcgrad.pytree.compare import equal_static, exact
 from funcgrad.transforms.closures import OURS, content_of, state_of
 
+STANDS = {"stands": True}
+"""Of a field with traced values that stand for operands, wherever they are met: they match by their places."""
+
 
 class Alike:
     """A call as a key: equal to those made alike. `blank` stand for what is closed over, which is operands."""
@@ -63,6 +66,9 @@ class _Pairs:
         if isinstance(a, np.generic):
             return bool(a.dtype == b.dtype and a.tobytes() == b.tobytes())
         if attrs.has(kind) and _is_ours(kind):
+            for field in attrs.fields(kind):
+                if field.metadata == STANDS:
+                    self.known |= set(zip(map(id, getattr(a, field.name)), map(id, getattr(b, field.name)), strict=False))
             return self.all(*([getattr(x, field.name) for field in attrs.fields(kind) if field.eq] for x in (a, b)))
         if kind.__module__ in OURS:
             return self.match(state_of(a), state_of(b))

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import dtype_of, shape_of
+from funcgrad.core import Primitive, dtype_of, shape_of
 from funcgrad.numpy import dispatch
-from funcgrad.ops.kinds import BY_UFUNC
+from funcgrad.ops import special
 from funcgrad.ops.shaping import reshape
 from funcgrad.tensor import methods
 from funcgrad.transforms.batch import Batch, BatchTracer
@@ -115,7 +115,7 @@ class _Table(dict[Any, Any]):
 
     def __missing__(self, ufunc: np.ufunc) -> Any:
         found = None
-        if ufunc in BY_UFUNC and ufunc.nout == 1 and ufunc.signature is None:
+        if isinstance(special.implementation(ufunc), Primitive) and ufunc.nout == 1 and ufunc.signature is None:
             found = (_unary(ufunc, ufunc),) if ufunc.nin == 1 else _binary(ufunc, ufunc) if ufunc.nin == 2 else None
         self[ufunc] = found
         return found

@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad import errors
 from funcgrad.core import Primitive, Traced, Value, bind, dtype_of, shape_of
-from funcgrad.ops import contraction, linalg, reductions, shaping
+from funcgrad.ops import contraction, reductions, shaping
 from funcgrad.ops.indexing import getitem
 from funcgrad.ops.kinds import PRIMITIVES, Constant, Elementwise
 
@@ -235,8 +235,8 @@ def _solve(m: Batch, prim: Primitive, args: list[Value], mapped: list[bool], par
     (a, b), (ma, mb) = args, mapped
     vector = len(logical(b, mb)) == 1
     if vector and not ma and len(shape_of(a)) == 2:
-        return contraction.swap(linalg.solve(a, contraction.swap(b)))
-    out = linalg.solve(*align([a, contraction.column(b) if vector else b], mapped))
+        return contraction.swap(bind(prim, [a, contraction.swap(b)], params))
+    out = bind(prim, align([a, contraction.column(b) if vector else b], mapped), params)
     return shaping.reshape(out, shape=shape_of(out)[:-1]) if vector else out
 
 
@@ -272,7 +272,7 @@ batches(
     "count_nonzero argmax argmin nanargmax nanargmin lasts argsort argpartition partition_order positions choices round is_infinite "
     "digitize bins_of is_in fft ifft rfft irfft",
 )
-batches(aligned, "quotient wins fwins sign exponent holders vecdot cross recurrence second_cofactors")
+batches(aligned, "quotient wins fwins sign exponent holders vecdot cross recurrence second_cofactors cholesky_pull")
 batches(aligned, "unknown_rate refused_rate unless_zero refuse_free")
 batches(together, "shares log_shares lexsort concatenate stack")
 batches(of_one(1), "searchsorted")
@@ -281,6 +281,6 @@ batches(_matmul, "dot matmul")
 batches(_of_spectrum, "rebuilt recomposed regained")
 for _name, _rule in {
     "reshape": _reshape, "transpose": _transpose, "broadcast_to": _broadcast_to, "sum_to": _sum_to, "pile": _pile, "unpile": _unpile,
-    "einsum": _einsum, "solve": _solve, "pinv": _pinv,
+    "einsum": _einsum, "solve": _solve, "resolve": _solve, "pinv": _pinv,
 }.items():  # fmt: skip
     batches(_rule, _name)

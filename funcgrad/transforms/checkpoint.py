@@ -27,7 +27,7 @@ from funcgrad.transforms.forward import Forward, ForwardTracer, tangent_of
 from funcgrad.transforms.lanes import Lanes, rows_of
 from funcgrad.transforms.linearize import Linearize, LinTracer
 from funcgrad.transforms.nodes import ids_of, pull_part, zero
-from funcgrad.transforms.record import record
+from funcgrad.transforms.record import in_one_lane, record
 from funcgrad.transforms.replay import Policy, Record, RecordTracer, lowest
 from funcgrad.transforms.rule_results import is_moving
 from funcgrad.transforms.walk import Cotangents, Node, accumulate, two
@@ -56,6 +56,7 @@ class Recomputed(Call):
 
     def recorded(self, values: Sequence[Value]) -> Recomputed:
         function: Any = self.function
+        self.first[:] = [list(map(in_one_lane, outs)) for outs in self.first]  # as a recording is made on ground values
         if isinstance(function, Spread) and function.lanes.size:  # so is what is spread, in the first lane
             rows = [lane_of(x, 0) if yes else x for x, yes in zip(values, function.mapped, strict=True)]
             inner = attrs.evolve(self, function=function.function, first=[]).recorded(rows)
@@ -110,7 +111,7 @@ class Evaluated:
 class Spread:
     """A function in all lanes."""
 
-    lanes: Lanes = attrs.field(eq=lambda lanes: (lanes.size, lanes.m.queue is None), hash=False)
+    lanes: Lanes = attrs.field(hash=False)
     function: Function
     mapped: tuple[bool, ...]
 

@@ -240,6 +240,6 @@ def batched(program: Program, mask: Mask, size: int, wanted: Mask) -> tuple[Deri
         found.append(tuple([my or yes for my, yes in zip(mine, wanted, strict=True)]))
         return [y if my or not yes else spread(y, size) for y, my, yes in zip(outs, mine, wanted, strict=True)]
 
-    like = [attrs.evolve(v, shape=(size, *v.shape)) if yes else v for v, yes in zip(program.inputs, mask, strict=True)]
+    like = [Var(v.number, (size, *v.shape), v.dtype) if yes else v for v, yes in zip(program.inputs, mask, strict=True)]
     made = derived(fun, like)
     return made, found[-1]

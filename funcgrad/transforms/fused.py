@@ -15,6 +15,7 @@ import numpy as np
 
 from funcgrad.core import bind, tick
 from funcgrad.numpy.dispatch import call_ufunc
+from funcgrad.ops import special
 from funcgrad.ops.kinds import BY_UFUNC, ID, NEG, Constant, Elementwise, Rule
 from funcgrad.tensor.methods import defers
 from funcgrad.transforms.hush import hush, speak
@@ -55,7 +56,7 @@ UNARY = """\
 def {name}(x):
     m, a = x._main, x._value
 {guard}    out = {value}
-{one}    t._main, t._value, t._shape, t._dtype = m, out, x._shape, x._dtype
+{check}{one}    t._main, t._value, t._shape, t._dtype = m, out, x._shape, x._dtype
     return t
 """
 
@@ -75,7 +76,7 @@ def {name}(x, y):
         return bind(prim, (x, y), {{}})
     else:
         return slow(ufunc, "__call__", (x, y), {{}})
-{guard}    t._main, t._value, t._shape, t._dtype = m, out, x._shape, x._dtype
+{guard}{check}    t._main, t._value, t._shape, t._dtype = m, out, x._shape, x._dtype
     return t
 """
 
@@ -90,7 +91,7 @@ def {name}_reflected(y, x):
         out = {value}
 {one}    else:
         return slow(ufunc, "__call__", (x, y), {{}})
-{guard}    t._main, t._value, t._shape, t._dtype = m, out, y._shape, y._dtype
+{guard}{check}    t._main, t._value, t._shape, t._dtype = m, out, y._shape, y._dtype
     return t
 """
 
@@ -134,7 +135,7 @@ def source(prim: Any, template: Template, operator: bool) -> str:
     value = value_of(prim, operator)
     guard = "    if x._dtype.kind == 'c':\n        return bind(prim, (x,), {})\n" if not prim.keeps_dtype else ""
     if prim.impl.nin == 1:
-        return template.helpers(prim) + UNARY.format(name=name, value=value, guard=guard, one=_indent(template.one(prim, 0), 1))
+        return template.helpers(prim) + UNARY.format(name=name, value=value, guard=guard, check=_check(prim, "x"), one=_indent(template.one(prim, 0), 1))
     # A negative Python float to a fractional power is complex in Python; NumPy's answer is nan, and keeps the dtype.
     guard = "    if type(out) is complex:\n        return bind(prim, (x, y), {})\n" if name == "power" else ""
     keeps = [rule is not None and 1 - k in rule.keeps for k, rule in enumerate(prim.rules)]
@@ -142,14 +143,28 @@ def source(prim: Any, template: Template, operator: bool) -> str:
         name=name,
         value=value,
         guard=guard,
+        check=_check(prim, "x"),
         both=_indent(template.both(prim), 2),
         one=_indent(template.one(prim, 0), 2),
         held="hold(m, y)" if keeps[0] else "y",
     )
     back = REFLECTED.format(
-        name=name, value=value, guard=guard, one=_indent(template.one(prim, 1), 2), held="hold(m, x)" if keeps[1] else "x"
+        name=name,
+        value=value,
+        guard=guard,
+        check=_check(prim, "y"),
+        one=_indent(template.one(prim, 1), 2),
+        held="hold(m, x)" if keeps[1] else "x",
     )
     return template.helpers(prim) + both + "\n\n" + back
+
+
+def _check(prim: Elementwise, tracer: str) -> str:
+    """A ufunc without a loop for the narrowest floats computes in wider ones: SciPy's are so."""
+    ufunc: Any = prim.impl
+    if any(kinds.startswith("e" * ufunc.nin + "->") for kinds in ufunc.types):
+        return ""
+    return f"    if out.dtype != {tracer}._dtype:\n        return bind(prim, ({'x' if ufunc.nin == 1 else 'x, y'},), {{}})\n"
 
 
 def _indent(text: str, depth: int) -> str:
@@ -192,7 +207,7 @@ class Ufuncs(dict[Any, Any]):
         self.table = table
 
     def __missing__(self, ufunc: np.ufunc) -> Any:
-        prim = BY_UFUNC.get(ufunc)
+        prim: Any = special.implementation(ufunc)
         made = None
         if type(prim) is Elementwise and ufunc.nout == 1 and ufunc.nin <= 2 and all(r is not None for r in prim.rules):
             space = self.table.make(prim)

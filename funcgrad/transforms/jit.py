@@ -10,12 +10,17 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from funcgrad.program.standalone import module
+from funcgrad.later import later
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.jitted import Jitted
 from funcgrad.transforms.quick import key_of
+
+if TYPE_CHECKING:
+    from funcgrad.program.standalone import module
+else:
+    module = later("funcgrad.program.standalone", "module")
 
 F = TypeVar("F", bound=Callable[..., Any])
 

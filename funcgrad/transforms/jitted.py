@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-import traceback
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funcgrad import errors, pytree
 from funcgrad.core import Label, Traced, floors
+from funcgrad.later import later
 from funcgrad.program.parts import GUARD, Static
 from funcgrad.program.program import Program
-from funcgrad.program.stats import Stats, stats
 from funcgrad.pytree.compare import is_small
 from funcgrad.tensor import user_level
 from funcgrad.transforms.arguments import describe, dress
@@ -25,6 +24,11 @@ from funcgrad.transforms.record import Recorder, Recording
 from funcgrad.transforms.staging import Path
 from funcgrad.transforms.trace import recorded
 from funcgrad.transforms.watching import Watch, unbound
+
+if TYPE_CHECKING:
+    from funcgrad.program.stats import Stats, stats
+else:
+    stats = later("funcgrad.program.stats", "stats")
 
 QUICK = 512
 """So many short ways are kept."""
@@ -138,7 +142,7 @@ class Jitted:
         ways = path.ways
         way = ways.get(key)
         if way is None:
-            way = quick(path, None if watch.is_empty else watch.quick(), args)
+            way = quick(path, watch, args)
             if len(ways) >= QUICK:
                 ways.clear()
             ways[key] = way
@@ -315,7 +319,10 @@ def _is_users(space: dict[str, Any]) -> bool:
 
 def _reason(error: Exception) -> str:
     """Where a recording stopped, and at what."""
-    frames = [(f, n) for f, n in traceback.walk_tb(error.__traceback__) if _is_users(f.f_globals)]
-    line = f" ({frames[-1][0].f_code.co_filename.rpartition('/')[2]}:{frames[-1][1]})" if frames else ""
+    line, at = "", error.__traceback__
+    while at is not None:
+        if _is_users(at.tb_frame.f_globals):
+            line = f" ({at.tb_frame.f_code.co_filename.rpartition('/')[2]}:{at.tb_lineno})"
+        at = at.tb_next
     said = f": {str(error).rstrip('.')}" if isinstance(error, errors.FuncgradError) else ""
     return f"it uses a value in a way that cannot be recorded{line}{said}"

@@ -12,6 +12,7 @@ from funcgrad import pytree
 from funcgrad.core import Traced, Value
 from funcgrad.numpy.bridge import bare
 from funcgrad.pytree.prefix import leaves_or_none
+from funcgrad.transforms.alike import STANDS
 from funcgrad.transforms.arguments import kind_of
 from funcgrad.transforms.batch import Batch
 from funcgrad.transforms.calls import sealed
@@ -34,7 +35,7 @@ class LaneRules:
     call: RuleCall
     lanes: Lanes
     mapped: list[bool]
-    closed: list[Traced]
+    closed: list[Traced] = attrs.field(metadata=STANDS)
     values: list[Value]
 
     @classmethod

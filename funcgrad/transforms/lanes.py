@@ -50,6 +50,10 @@ class Lanes:
     def __init__(self, m: Batch, name: str) -> None:
         self.m, self.size, self.name = m, m.size, name
 
+    def __eq__(self, other: object) -> bool:
+        """Those of another `vmap` do the same, if they are as many; what has a lane among what is closed over is an operand."""
+        return type(other) is Lanes and (self.size, self.name, self.m.queue is None) == (other.size, other.name, other.m.queue is None)
+
     def run(self, fun: Callable[[list[Any]], Any], leaves: Sequence[Any], mapped: Sequence[bool]) -> Any:
         """What `fun` gives for these leaves; all numbers have a batch axis."""
         found, marks = self._marked(fun, leaves, mapped)

@@ -12,14 +12,13 @@ from typing import Any
 
 import attrs
 
-from funcgrad import errors, pytree
+from funcgrad import pytree
 from funcgrad.borrow import HELD
 from funcgrad.core import Spec, Value, tick
 from funcgrad.ops.kinds import Structured
-from funcgrad.program.codegen import Missed, compiled
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.parts import Miss
-from funcgrad.program.program import Program
+from funcgrad.program.parts import OTHERWISE
+from funcgrad.program.program import Program, compiled
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply, newest
 from funcgrad.transforms.derive import LABEL, Mask, Pair, batched, depends, full, paired, pushed
@@ -154,7 +153,7 @@ class Back:
             if product is not None:  # other things cross where zeros are strong
                 state = self.forward(values, product)[1]
             return self.halves(product).pull.apply([*state, *cts])
-        except (Missed, Miss, errors.LanesDifferError):
+        except OTHERWISE:
             return self.by_equations(values, cts, product)
 
     def by_equations(self, values: Sequence[Value], cts: Sequence[Value], product: Product | None) -> list[Value]:

@@ -9,16 +9,15 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Traced
-from funcgrad.program.calls import left, typed
-from funcgrad.program.codegen import Missed, compiled
-from funcgrad.program.parts import Miss, Static
+from funcgrad.program.parts import OTHERWISE, Static
+from funcgrad.transforms.direct import direct
 from funcgrad.transforms.forward import ForwardTracer
-from funcgrad.transforms.hush import hush, speak
 from funcgrad.transforms.linearize import LinTracer
 from funcgrad.transforms.staging import Path
+from funcgrad.transforms.watching import Watch
 
-Finish = Callable[[tuple[Any, ...], tuple[Any, ...]], Any]
 _ndarray = np.ndarray
+_TRACERS = (LinTracer, ForwardTracer)
 
 
 def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -40,99 +39,33 @@ def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return tuple(key)
 
 
-def quick(path: Path, holds: Callable[[], bool] | None, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+def quick(path: Path, watch: Watch, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
     """The call of a path with arguments like these, which gives NotImplemented where it is not to be taken."""
-    signature = path.signature
-    if not path.is_bare or Static in map(type, signature.ins):
+    if not path.is_bare or Static in map(type, path.signature.ins):
         return None
     if any(type(x) is _ndarray and not x.dtype.isnative for x in args):
         return None
-    finish = _finish(path)
-    if any(isinstance(x, Traced) for x in args):
-        return _traced(path, holds, finish)
-    return _direct(path, holds, args, finish)
+    return _traced(path, watch) if any(isinstance(x, Traced) for x in args) else direct(path, watch, args)
 
 
-def _direct(path: Path, holds: Callable[[], bool] | None, args: tuple[Any, ...], finish: Finish) -> Callable[[tuple[Any, ...]], Any]:
-    """As code: the checks that the arguments are like these, the run, and what makes of one output what the function returns."""
-    space: dict[str, Any] = {
-        "run": compiled(path.program),
-        "finish": finish,
-        "holds": holds,
-        "ndarray": _ndarray,
-        "hush": hush,
-        "speak": speak,
-    }
-    names = [f"x{k}" for k in range(len(args))]
-    checks = [f"len(args) != {len(args)}"]
-    for k, x in enumerate(args):
-        space[f"t{k}"] = type(x)
-        checks.append(f"type(args[{k}]) is not t{k}")
-        if type(x) is _ndarray:
-            space[f"d{k}"] = x.dtype
-            checks.append(f"args[{k}].dtype is not d{k} or args[{k}].shape != {x.shape}")
-    if holds is not None:
-        checks.append("not holds()")
-    captured = [f"c{k}" for k in range(len(path.captures))]
-    space.update(zip(captured, path.captures, strict=True))
-    given = ", ".join([*[f"args[{k}]" for k in range(len(names))], *captured])
-    lines = ["def direct(args):", f"    if {' or '.join(checks)}:", "        return NotImplemented"]
-    lines += ["    token = hush()"] if path.quiet else []
-    lines += ["    try:", f"        outs = run({given})", "    except Exception:", "        return NotImplemented"]
-    lines += ["    finally:", "        speak(token)"] if path.quiet else []
-    if finish is _one:
-        lines += [
-            "    y = outs[0]",
-            "    if type(y) is ndarray:",
-            "        if y.base is not None or not y.shape:",
-            "            return finish(outs, args)",
-        ]
-        lines += ["        y.setflags(False)", "    return y"]
-    else:
-        lines += ["    return finish(outs, args)"]
-    exec("\n".join(lines), space)
-    made: Callable[[tuple[Any, ...]], Any] = space["direct"]
-    return made
+def _traced(path: Path, watch: Watch) -> Callable[[tuple[Any, ...]], Any]:
+    holds, captures = watch.quick(), path.captures
+    is_one = path.signature.out_def is pytree.LEAF and path.signature.outs[0] is None
 
-
-def _traced(path: Path, holds: Callable[[], bool] | None, finish: Finish) -> Callable[[tuple[Any, ...]], Any]:
     def call(args: tuple[Any, ...]) -> Any:
-        if holds is not None and not holds():
+        if not holds():
             return NotImplemented
+        values = [*args, *captures]
         try:
-            outs = path.call.apply([*args, *path.captures])
-        except (Missed, Miss, errors.LanesDifferError):
+            outs = path.call.apply(values)
+        except OTHERWISE:
             return NotImplemented
         except errors.FuncgradError:
             raise
         except Exception:
             return NotImplemented
-        return finish(tuple(outs), args)
+        if is_one and type(outs[0]) in _TRACERS:
+            return outs[0]
+        return path.results(outs, args, values)
 
     return call
-
-
-def _one(outs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-    """The only output, which is nobody's."""
-    y = outs[0]
-    if type(y) is _ndarray:
-        if y.base is not None or not y.shape:
-            return left(y, False, True) if y.shape else y[()]
-        y.setflags(write=False)
-    return y
-
-
-def _finish(path: Path) -> Finish:
-    """What makes of the outputs what the function returns."""
-    signature, captures = path.signature, path.captures
-    inputs = {v.number for v in path.program.inputs}
-    passes = any(getattr(x, "number", None) in inputs for x in path.program.outputs)
-    if signature.out_def is pytree.LEAF and signature.outs[0] is None and not passes:
-        return _one
-
-    def several(outs: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-        given = {*map(id, args), *map(id, captures)} if passes else ()
-        made = iter([left(y, False, id(y) in given) for y in outs])
-        return signature.out_def.unflatten([known.value if type(known) is Static else typed(next(made), known) for known in signature.outs])
-
-    return several

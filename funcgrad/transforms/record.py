@@ -20,8 +20,7 @@ from funcgrad.ops import reductions
 from funcgrad.ops.kinds import Structured
 from funcgrad.ops.shaping import astype
 from funcgrad.program.lower import LOWER, typed
-from funcgrad.program.parts import known
-from funcgrad.program.passes.dead import without_dead_code
+from funcgrad.program.parts import known, live
 from funcgrad.program.program import (
     FILL,
     GUARD,
@@ -330,11 +329,9 @@ def recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequence
     finally:
         m.close()
     m.spoiled = m.spoiled or any(map(m.was_written, m.operands))
-    given = [x._var for x in inputs]
-    hidden = [m.hidden[id(x)]._var for x in m.operands]
-    program = without_dead_code(Program((*given, *hidden), tuple(m.builder.equations), tuple(outs)))
     ends = tuple([x._value if type(x) is RecordTracer else in_one_lane(x) for x in values])
-    return _without_idle(program, len(given), m, ends, out_def)
+    program, operands = _closed(m, [x._var for x in inputs], outs)
+    return Recording(program, operands, ends, out_def, m.spoiled, tuple([m.stamps[id(x)] for x in operands]), m.quiet)
 
 
 def _number(label: Label, x: Any, path: str) -> Value:
@@ -343,14 +340,12 @@ def _number(label: Label, x: Any, path: str) -> Value:
     return x
 
 
-def _without_idle(program: Program, given: int, m: Recorder, values: tuple[Any, ...], out_def: pytree.TreeDef) -> Recording:
-    """Without the hidden inputs that nothing reads."""
-    read = {x.number for e in program.equations for x in e.inputs if type(x) is Var} | {x.number for x in program.outputs if type(x) is Var}
-    kept = [k for k, v in enumerate(program.inputs[given:]) if v.number in read]
-    inputs = (*program.inputs[:given], *[program.inputs[given + k] for k in kept])
-    operands = tuple([m.operands[k] for k in kept])
-    stamps = tuple([m.stamps[id(x)] for x in operands])
-    return Recording(renumbered(inputs, program.equations, program.outputs), operands, values, out_def, m.spoiled, stamps, m.quiet)
+def _closed(m: Recorder, given: Sequence[Var], outs: Sequence[Atom]) -> tuple[Program, tuple[Any, ...]]:
+    """The program, without equations that lead to no output, and without hidden inputs that nothing reads; and what those stand for."""
+    equations = live(m.builder.equations, outs)
+    read = {x.number for e in equations for x in e.inputs if type(x) is Var} | {x.number for x in outs if type(x) is Var}
+    operands = tuple([x for x in m.operands if m.hidden[id(x)]._var.number in read])
+    return renumbered([*given, *[m.hidden[id(x)]._var for x in operands]], equations, outs), operands
 
 
 # ---- two recordings

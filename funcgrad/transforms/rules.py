@@ -62,23 +62,6 @@ class Rules:
         return errors.RuleResultError(self.name, rule, what)
 
 
-@attrs.frozen(eq=False)
-class Same:
-    """Objects that are equal where they are the same ones, or equal numbers or strings."""
-
-    items: tuple[Any, ...]
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Same and len(self.items) == len(other.items) and all(map(_same, self.items, other.items))
-
-    def __hash__(self) -> int:
-        return hash((*map(type, self.items),))
-
-
-def _same(x: Any, y: Any) -> bool:
-    return x is y or (type(x) is type(y) and type(x) in (bool, int, float, complex, str) and repr(x) == repr(y))
-
-
 @attrs.frozen(eq=False, slots=False)
 class RuleCall(Call):
     """A call of a function with custom rules. `static` are the arguments that are not differentiated, by position.
@@ -89,19 +72,7 @@ class RuleCall(Call):
     rules: Rules
     static: dict[int, Any]
     in_def: pytree.TreeDef
-    spread: tuple[Batch, ...] = ()
-
-    @property
-    def key(self) -> Any:
-        """Calls of one function are alike where what is not differentiated is: functions do not change."""
-        r = self.rules
-        return (
-            type(self),
-            Same((r.f, r.jvp, r.fwd, r.bwd, r.batch, *(r.jvps or ()), *self.static.values())),
-            (*self.static,),
-            self.in_def,
-            self.spread,
-        )
+    spread: tuple[Batch, ...] = attrs.field(default=(), eq=False)
 
     def arguments(self, moving: Sequence[Any]) -> list[Any]:
         """All arguments in their order."""

@@ -7,38 +7,50 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from funcgrad import errors
 from funcgrad.core import Traced, Value
+from funcgrad.later import later
 from funcgrad.program.calls import Signature, entered, left, typed
-from funcgrad.program.codegen import Missed, compiled
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.parts import GUARD, Miss, Static
-from funcgrad.program.program import Program
+from funcgrad.program.parts import GUARD, OTHERWISE, Static
+from funcgrad.program.program import Program, compiled
 from funcgrad.pytree.compare import is_small
 from funcgrad.tensor import Tensor
 from funcgrad.transforms.hush import hush, speak
-from funcgrad.transforms.program_call import ProgramCall
 from funcgrad.transforms.record import Recording, in_one_lane, same
+
+if TYPE_CHECKING:
+    from funcgrad.transforms.program_call import ProgramCall
+else:
+    ProgramCall = later("funcgrad.transforms.program_call", "ProgramCall")
 
 
 class Path:
     """One path through a function, for one kind of arguments."""
 
-    __slots__ = ("answers", "call", "captures", "is_bare", "program", "quiet", "signature", "ways")
+    __slots__ = ("_call", "answers", "captures", "is_bare", "program", "quiet", "signature", "ways")
     signature: Signature
+    _call: ProgramCall | None
 
     def __init__(self, program: Program, recording: Recording) -> None:
         assert program.signature is not None
         self.program, self.signature, self.quiet = program.closed, program.signature, recording.quiet
         self.captures = tuple([weakref.ref(x) if isinstance(x, Traced) else x for x in program.captures])
         self.is_bare = weakref.ref not in map(type, self.captures)
-        self.call = ProgramCall("jit", self.program)
+        self._call = None
         self.ways: dict[Any, Any] = {}
         self.answers = tuple([e["answer"] for e in program.equations if e.primitive is GUARD])
+
+    @property
+    def call(self) -> ProgramCall:
+        """The program as an operation on traced values."""
+        if self._call is None:
+            self._call = ProgramCall("jit", self.program)
+        return self._call
 
     def captured(self) -> Sequence[Value]:
         """What it captured; None in the place of what is gone."""
@@ -90,7 +102,7 @@ class Path:
                 outs = self.call.apply(values)
             else:
                 outs = compiled(self.program)(*values)
-        except (Missed, Miss, errors.LanesDifferError):
+        except OTHERWISE:
             return NotImplemented
         except errors.FuncgradError:
             raise

@@ -18,6 +18,7 @@ import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Frozen, Traced
+from funcgrad.transforms.arguments import Chosen
 from funcgrad.transforms.closures import EMPTY, OPAQUE, content_of, is_open, names_in, slots_of
 
 LARGEST = 1000
@@ -60,10 +61,6 @@ class Watch:
 
     # ---- asking
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.cells or self.dicts or self.lists or self.reads or self.sizes or self.traced or self.contents)
-
     def holds(self) -> bool:
         return self.is_bound() and not any(x.tobytes() != was for x, was in self.contents)
 
@@ -92,28 +89,35 @@ class Watch:
             return False
         return all(len(items) == len(were) and all(map(operator.is_, items, were)) for items, were in self.lists)
 
-    def quick(self) -> Callable[[], bool]:
-        """`holds` as code, while `look_again` is not called; where there is little to ask."""
+    def terms(self) -> tuple[list[str], dict[str, Any]]:
+        """`holds` as conditions in code, where there is little to ask, and what their names mean; while `look_again` is not called.
+
+        One that raises does not hold.
+        """
         if self.lists or self.reads or self.traced or len(self.cells) + len(self.dicts) + len(self.sizes) + len(self.contents) > SMALL:
-            return self.holds
-        space: dict[str, Any] = {"all": all, "map": map, "same": operator.is_}
+            return ["holds__()"], {"holds__": self.holds}
+        space: dict[str, Any] = {"same__": operator.is_}
         terms: list[str] = []
         for k, (cell, value) in enumerate(self.cells):
-            space |= {f"cell{k}": cell, f"value{k}": value}
-            terms.append(f"cell{k}.cell_contents is value{k}")
+            space |= {f"cell{k}__": cell, f"value{k}__": value}
+            terms.append(f"cell{k}__.cell_contents is value{k}__")
         for k, (holder, pick, was) in enumerate(self.dicts):
-            space |= {f"holder{k}": holder, f"pick{k}": pick, f"was{k}": was}
+            space |= {f"holder{k}__": holder, f"pick{k}__": pick, f"was{k}__": was}
             several = type(pick) is operator.itemgetter
-            terms.append(f"all(map(same, pick{k}(holder{k}), was{k}))" if several else f"holder{k}[pick{k}] is was{k}")
+            terms.append(f"all(map(same__, pick{k}__(holder{k}__), was{k}__))" if several else f"holder{k}__[pick{k}__] is was{k}__")
         for k, (holder, size) in enumerate(self.sizes):
-            space[f"sized{k}"] = holder
-            terms.append(f"len(sized{k}) == {size}")
+            space[f"sized{k}__"] = holder
+            terms.append(f"len(sized{k}__) == {size}")
         for k, (x, content) in enumerate(self.contents):
-            space |= {f"array{k}": x, f"content{k}": content}
-            terms.append(f"array{k}.tobytes() == content{k}")
-        text = f"def holds():\n    try:\n        return {' and '.join(terms)}\n    except (KeyError, ValueError):\n        return False"
-        exec(text, space)
-        made: Callable[[], bool] = space["holds"]
+            space |= {f"array{k}__": x, f"content{k}__": content}
+            terms.append(f"array{k}__.tobytes() == content{k}__")
+        return terms, space
+
+    def quick(self) -> Callable[[], bool]:
+        """`holds` as one function of these."""
+        terms, space = self.terms()
+        exec(f"def quick():\n    try:\n        return {' and '.join(terms) or 'True'}\n    except Exception:\n        return False", space)
+        made: Callable[[], bool] = space["quick"]
         return made
 
     def changed(self) -> list[Any]:
@@ -249,7 +253,7 @@ class Watch:
             read = functools.partial(getattr, x, name)
             if isinstance(value, Traced):
                 self.traced.append((read, weakref.ref(value)))
-            elif value is not EMPTY:
+            elif value is not EMPTY and kind is not Chosen:  # which is never changed
                 self.reads.append((read, value))
             yield value
         yield type(x)

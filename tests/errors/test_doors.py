@@ -204,8 +204,8 @@ def test_leaked_tracer() -> None:
 
 
 def test_every_error_is_also_a_builtin_one() -> None:
-    """A user catches TypeError, ValueError, NotImplementedError, RuntimeError, KeyError or AttributeError; and the base catches all."""
-    builtin = (TypeError, ValueError, NotImplementedError, RuntimeError, KeyError, AttributeError, AssertionError)
+    """A user catches TypeError, ValueError, NotImplementedError, RuntimeError, KeyError, AttributeError or ImportError; and the base catches all."""
+    builtin = (TypeError, ValueError, NotImplementedError, RuntimeError, KeyError, AttributeError, AssertionError, ImportError)
     classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.FuncgradError)]
     assert len(classes) > 20
     for cls in classes:

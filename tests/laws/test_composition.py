@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad import errors
+from funcgrad.core import Traced
 from tests.laws.programs import Program, programs
 from tests.ops.problem import differences
 
@@ -45,9 +46,15 @@ def _custom_vjp(f: Function) -> Function:
 
 
 def _jit(f: Function) -> Function:
-    """Compiled at the third call."""
+    """Compiled at the third call. What is given to it untraced comes back untraced."""
     compiled = fg.jit(f)
-    return lambda x: [compiled(x) for _ in range(3)][-1]
+
+    def third(x):
+        made = [compiled(x) for _ in range(3)]
+        assert isinstance(x, Traced) or not any(isinstance(y, Traced) for y in made)
+        return made[-1]
+
+    return third
 
 
 def _closing_over(f: Function) -> Function:

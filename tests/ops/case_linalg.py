@@ -29,6 +29,10 @@ for _a, _b in [
 case(L.solve, L.solve, regular(2, 3, 3), arr(3, seed=1), complex=True, tol=1e-13, why=LAPACK)
 case(L.solve, lambda b: L.solve([[2, 1], [1, 3]], b), arr(2))
 case(L.solve, lambda a: L.solve(a, [1, 2]), regular(2, 2))
+for _a, _b in [((40, 40), (40,)), ((40, 40), (40, 2)), ((2, 35, 35), (2, 35, 1)), ((35, 35), (2, 35, 1))]:
+    for _part in (np.tril, np.triu):  # derivatives by substitution
+        f = lambda a, b, part=_part: L.solve(part(a) / 9 + 3 * np.eye(a.shape[-1]), b)
+        case(L.solve, f, arr(*_a), arr(*_b, seed=1), complex=True, name=f"solve-{_part.__name__}-{_a}-{_b}")
 for _a in [(3, 3), (2, 3, 3), (1, 1), (0, 2, 2)]:
     case(L.inv, L.inv, regular(*_a), complex=True)
 case(L.tensorsolve, L.tensorsolve, regular(6, 6).reshape(2, 3, 2, 3), arr(2, 3, seed=1), tol=1e-13, why=LAPACK)
@@ -61,8 +65,9 @@ case(L.slogdet, lambda a: L.slogdet(a)[0] * np.exp(L.slogdet(a)[1]), regular(3, 
 
 # ---- Cholesky factors
 
-for _a in [(3, 3), (2, 3, 3), (1, 1)]:
+for _a in [(3, 3), (2, 3, 3), (1, 1), (0, 0), (40, 40), (2, 35, 35)]:  # of more than 32 rows, the pull is by blocks
     case(L.cholesky, lambda x: L.cholesky(positive(x)), arr(*_a), complex=True)
+for _a in [(3, 3), (2, 3, 3), (1, 1)]:
     case(L.cholesky, lambda x: L.cholesky(positive(x), upper=True), arr(*_a), complex=True, tol=1e-13, why=LAPACK)
 case(L.matrix_rank, lambda x: x * L.matrix_rank(x), arr(3, 2))
 case(L.matrix_rank, lambda x: 0 * x + L.matrix_rank(x @ x.T, hermitian=True, rtol=1e-9), arr(3, 2), smooth=False)

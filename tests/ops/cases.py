@@ -13,6 +13,7 @@ from tests.ops import (
     case_program,
     case_reductions,
     case_shaping,
+    case_special,
     case_spectra,
 )
 from tests.ops.kit import CASES
@@ -32,5 +33,6 @@ _ = (
     case_program,
     case_reductions,
     case_shaping,
+    case_special,
     case_spectra,
 )

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.program.check import check
-from funcgrad.program.codegen import Missed, compiled
+from funcgrad.program.codegen import compiled
 from funcgrad.program.examples import example
+from funcgrad.program.parts import Missed
 from funcgrad.program.program import GUARD, Program
 from funcgrad.transforms import record
 from tests.program.plain import run
@@ -24,21 +25,21 @@ SEEN = 2_000
 
 @contextlib.contextmanager
 def every_recording() -> Iterator[None]:
-    made, seen = record._without_idle, set[int]()
+    made, seen = record._closed, set[int]()
 
     def checked(*args: Any) -> Any:
-        recording = made(*args)
-        program = check(recording.program)
+        program, operands = made(*args)
+        program = check(program)
         if hash(program) not in seen and len(seen) < SEEN and is_small(program):
             seen.add(hash(program))
             same_numbers(program)
-        return recording
+        return program, operands
 
-    record._without_idle = checked
+    record._closed = checked
     try:
         yield
     finally:
-        record._without_idle = made
+        record._closed = made
 
 
 def is_small(program: Program) -> bool:

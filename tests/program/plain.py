@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.kinds import Structured
+from funcgrad.ops.special import LINES
 from funcgrad.program.program import Equation, Literal, Program
 from tests.program.plain_loops import within
 
@@ -49,6 +50,8 @@ def computed(e: Equation, args: Sequence[Any]) -> Any:
         return within(e, args, run)
     if name in PLAIN:
         return PLAIN[name](*args, **dict(e.params))
+    if name in LINES:
+        return e.primitive.impl(*args)  # SciPy's own
     if isinstance(e.primitive.impl, np.ufunc):
         return getattr(np, name)(*args)
     assert name in KERNELS, f"no plain meaning of {name}"
@@ -262,7 +265,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
 KERNELS = frozenset(
     "scale meet ratio quotient share fshare log_or_zero log_share log2_share float_power sigmoid softplus silu normal_cdf gelu gelu_tanh "
     "softmax log_softmax log_total sinc bessel_i norm recurrence cofactors second_cofactors statistic neighbours shares log_shares "
-    "holders lasts partition_order bins_of edges_of rank matrix_rank closed_under_conjugation trimmed segments "
+    "resolve cholesky_pull holders lasts partition_order bins_of edges_of rank matrix_rank closed_under_conjugation trimmed segments "
     "is_infinite unwrap_correction positions choices pairs alone argwhere has_nan "
     "combination misfit singular real_component rebuilt one_order apart positive_values "
     "one_positive unless_zero refuse_free unknown_rate refused_rate regained recomposed".split()

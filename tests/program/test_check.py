@@ -59,6 +59,10 @@ def _guard(of_what: Any, **params: Any) -> Program:
     return program(lambda made, x, i: made.write(GUARD, [of_what or x], (), sorted_params(params)))
 
 
+def _backwards(e: Equation) -> Equation:
+    return Equation(e.primitive, e.inputs, e.outputs, e.params[::-1])
+
+
 def _nested(inner: Program) -> Program:
     return of(Structured("call", lambda x: x, lambda args, params: args), (2, 3), body=inner)
 
@@ -83,7 +87,7 @@ INVALID = {
     ),
     "a function in params": (of(exp, (2, 3), how=len), "the param how is builtin_function_or_method"),
     "params in no order": (
-        attrs.evolve(VALID["slice"], equations=(attrs.evolve(e := VALID["slice"].equations[0], params=e.params[::-1]),)),
+        attrs.evolve(VALID["slice"], equations=(_backwards(VALID["slice"].equations[0]),)),
         "the params are not sorted",
     ),
     "an axis from the end": (of(reductions.sum, (3,), axis=(-2,)), "axis=(-2,) does not count from the front"),

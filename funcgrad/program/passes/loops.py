@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import attrs
-
 from funcgrad.ops.shaping import astype
 from funcgrad.program.parts import ALONE, Atom, Equation, Var, sorted_params, variables
 from funcgrad.program.passes.dead import without_dead_code
@@ -31,9 +29,10 @@ def with_inner(program: Program, simplify: Simplify) -> Program:
 
     equations = []
     for e in program.equations:
-        e = attrs.evolve(e, inputs=tuple(map(atom, e.inputs)))
+        e = Equation(e.primitive, tuple(map(atom, e.inputs)), e.outputs, e.params, e.line)
         if any(holds_program(value) for _, value in e.params):
-            e = attrs.evolve(e, params=tuple([(name, simpler(value, simplify)) for name, value in e.params]))
+            params = tuple([(name, simpler(value, simplify)) for name, value in e.params])
+            e = Equation(e.primitive, e.inputs, e.outputs, params, e.line)
             rule = SMALLER.get(e.primitive.name) if ALONE.get(e.primitive.name) is e.primitive else None
             if rule is not None and any(v.number in read for v in e.outputs):
                 e, copies, found = rule(e, read)

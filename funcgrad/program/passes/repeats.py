@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.ops.kinds import PRIMITIVES
-from funcgrad.program.parts import Atom, Equation, Var, exact
-from funcgrad.program.passes.dead import live
+from funcgrad.program.parts import Atom, Equation, Var, exact, live
 from funcgrad.program.program import Program, renumbered
 
 COMMUTE = frozenset(PRIMITIVES[name] for name in ("add", "multiply", "equal", "not_equal"))

@@ -1,4 +1,4 @@
-"""A program as a module of its own: readable text that depends on NumPy alone.
+"""A program as a module of its own: readable text that depends on NumPy alone, and on SciPy where it has functions of `scipy.special`.
 
 **Law:** run in an empty namespace, it gives the program's numbers, bit for bit.
 """
@@ -37,6 +37,7 @@ def module(program: Program) -> str:
     to.add(f"return {heading.result([x if isinstance(x, Literal) else to.atom(x) for x in body.outputs])}")
     lines = [line for text in to.lines for line in ([text] if text.lstrip().startswith("#") else wrapped(text))]
     constants = heading.constants()
-    parts = [heading.caption(), "\n".join(to.helpers.imports), "import numpy as np", "\n".join(constants)]
+    imports = "import numpy as np" + "\nimport scipy.special" * to.helpers.needs_scipy
+    parts = [heading.caption(to.helpers.needs_scipy), "\n".join(to.helpers.imports), imports, "\n".join(constants)]
     function = "\n".join([*wrapped(heading.line(list(to.foreign))), *heading.docstring(list(to.foreign)), *heading.entries(), *lines])
     return "\n\n\n".join([tidy(text.rstrip()) for text in ("\n\n".join(filter(None, parts)), *to.helpers.texts, function)]) + "\n"

@@ -15,7 +15,7 @@ from funcgrad.program.parts import Leaf, Literal, Static, Var, letters
 from funcgrad.program.program import Program
 from funcgrad.program.standalone.spelling import Text, spelled, typed
 
-USED = frozenset("np math operator functools itertools int float complex bool abs len range reversed slice type sum max min".split())
+USED = frozenset("np scipy math operator functools itertools int float complex bool abs len range reversed slice type sum max min".split())
 """Names that the text itself uses."""
 
 _CONTAINERS = (tuple, list, dict, type(None))
@@ -63,10 +63,11 @@ class Heading:
 
     # ---- text
 
-    def caption(self) -> str:
+    def caption(self, needs_scipy: bool) -> str:
         """The docstring of the module."""
         words = f"`{self.function}` as it was recorded: the same numbers, for arguments of these shapes and dtypes."
-        return f'"""{words}\n\nWritten by funcgrad.\n"""'
+        needed = "\n\nIt needs SciPy, for the functions of `scipy.special`." if needs_scipy else ""
+        return f'"""{words}{needed}\n\nWritten by funcgrad.\n"""'
 
     def constants(self) -> list[str]:
         """Small captured arrays."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from funcgrad import errors
 from funcgrad.core import Primitive, dtype_of, shape_of
+from funcgrad.ops import special
 from funcgrad.program.standalone.places import OURS, NotText, Place, bound, found, loads, module_of, root_of
 from funcgrad.program.standalone.spelling import WIDTH, spelled
 
@@ -34,6 +35,7 @@ class Helpers:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.modules: set[str] = set()
+        self.needs_scipy = False
         self.taken: set[str] = set()
         self.names: dict[int, str] = {}
         self.kept: list[Any] = []  # so that ids stay theirs
@@ -74,8 +76,14 @@ class Helpers:
         if callable(x):
             if x.__hash__ is not None and x in SAME:
                 return SAME[x]
-            return numpy_name(x) or self._standard(x)
+            return numpy_name(x) or self._of_scipy(x) or self._standard(x)
         return spelled(x)
+
+    def _of_scipy(self, x: Any) -> str | None:
+        """A ufunc of `scipy.special`."""
+        path = special.path_of(x)
+        self.needs_scipy |= path is not None
+        return path
 
     def _standard(self, x: Any) -> str | None:
         """A function of the standard library."""

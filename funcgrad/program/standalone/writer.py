@@ -41,7 +41,7 @@ ATOMS = (ast.Call, ast.Attribute, ast.Subscript, ast.Name, ast.Tuple)
 
 LOOSE = -1
 
-RESERVED = frozenset("np program length".split())
+RESERVED = frozenset("np scipy program length".split())
 
 
 class Writer:

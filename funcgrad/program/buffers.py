@@ -19,7 +19,7 @@ from funcgrad.program.winners import ADD_SHARES
 WORTH = 8
 """Elements."""
 
-COPIES = frozenset("sum mean prod max min any all has_nan dot concatenate stack pad where astype".split())
+COPIES = frozenset("sum mean prod max min any all has_nan has_nan_beside dot concatenate stack pad where astype".split())
 """What reads arrays and gives no view of them, beside ufuncs."""
 
 

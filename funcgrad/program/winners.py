@@ -2,11 +2,15 @@
 
 `x + s * shares(a, m)` is, for a finite `s`, `x + s * 0` in all places but those of the winners, whose shares are equal. **Bit for bit:**
 to add -0.0 changes nothing, and to add 0.0 takes away the sign of -0.0 alone.
+
+Whether nan is in it need not be asked where the sum of `x` is known: a finite sum is one of finite terms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +38,11 @@ ADD_SHARES = Primitive("add_shares", _add_shares)
 """`out` is a new array or `x`."""
 
 
+def _has_nan(ask: Callable[[Any], bool], total: Any, s: Any, out: Any) -> bool:
+    """Whether nan is in `out`, to which `s` was added in parts: not where `s` and the sum of the others are finite."""
+    return not (math.isfinite(total) and math.isfinite(s)) and ask(out)
+
+
 def winners(equations: Sequence[Equation], kept: set[int]) -> list[Equation]:
     """The equations, with such sums as one. They stand where the last of them stood."""
     made = {e.outputs[0].number: e for e in equations if len(e.outputs) == 1}
@@ -43,12 +52,21 @@ def winners(equations: Sequence[Equation], kept: set[int]) -> list[Equation]:
             uses[v.number] = uses.get(v.number, 0) + 1
     out: list[Equation] = []
     gone: set[int] = set()
+    totals: dict[Atom, Atom] = {}
+    added: dict[Atom, tuple[Atom, Atom]] = {}
     for e in equations:
+        if e.primitive.name == "sum" and len(e.inputs[0].shape) == 1:
+            totals[e.inputs[0]] = e.outputs[0]
+        if e.primitive.name == "has_nan" and e.inputs[0] in added:
+            asked = Primitive("has_nan_beside", functools.partial(_has_nan, e.primitive.impl))
+            e = Equation(asked, (*added[e.inputs[0]], *e.inputs), e.outputs, (), e.line)
         found = _found(e, made, uses) if e.primitive is add and _is_large(e.outputs[0]) else None
         if found is not None:
             x, s, product, share = found
             gone.update((product, share.outputs[0].number))
             e = Equation(ADD_SHARES, (x, s, *share.inputs), e.outputs, (), e.line)
+            if x in totals:
+                added[e.outputs[0]] = totals[x], s
         out.append(e)
     return [e for e in out if not (len(e.outputs) == 1 and e.outputs[0].number in gone)]
 

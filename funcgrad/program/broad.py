@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.program.program import Equation, Shape
 
-OPERATIONS = frozenset("add subtract multiply divide maximum minimum".split())
+OPERATIONS = frozenset("add subtract multiply divide".split())
 
 FEWEST = 1 << 12
 """Elements; with fewer, it is as quick to let NumPy do it."""
@@ -42,10 +42,10 @@ def _is_spread(x: Shape, y: Shape, shape: Shape) -> bool:
 def broad(ufunc: Any, x: Any, y: Any, out: Any = None) -> Any:
     """`ufunc(x, y, out)`. All have their axes in C order, or it is left to NumPy."""
     if not (x.flags.c_contiguous and y.flags.c_contiguous and (out is None or out.flags.c_contiguous)):
-        return ufunc(x, y, out)
+        return ufunc(x, y, out=out)
     n, m = max(x.shape[-2], y.shape[-2]), x.shape[-1]
     times = _times(n, m)
-    made = ufunc(_wide(x, n, times), _wide(y, n, times), None if out is None else _rows(out, times))
+    made = ufunc(_wide(x, n, times), _wide(y, n, times), out=None if out is None else _rows(out, times))
     return out if out is not None else made.reshape(*made.shape[:-2], n, m)
 
 

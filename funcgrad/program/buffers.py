@@ -1,34 +1,46 @@
 """Which statements may write their result into an array that nobody needs any more.
 
-Only into what a ufunc has made here, which nothing else can be a view of; and only along one axis, where the order in memory is no
-question. The arrays are the call's own, so calls may run side by side.
+Only into what ufuncs have made here, tile by tile or at once, which nothing else can be a view of; and only along one axis, where the
+order in memory is no question. The arrays are the call's own, so calls may run side by side.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.program.clusters import Line, makes, reads
+from funcgrad.program.clusters import Cluster, Line, makes, reads
 from funcgrad.program.maps import IN_PLACE, LEAST, ufunc_of
 from funcgrad.program.merging import Buffer
 from funcgrad.program.program import GUARD, Equation, Program, Var, variables
+from funcgrad.program.winners import ADD_SHARES
 
 WORTH = 8
-"""Elements. Larger arrays are in tiles, or let go as soon as nobody needs them."""
+"""Elements."""
 
-COPIES = frozenset("sum mean prod max min any all has_nan dot concatenate stack pad where astype".split())
+COPIES = frozenset("sum mean prod max min any all has_nan has_nan_beside dot concatenate stack pad where astype".split())
 """What reads arrays and gives no view of them, beside ufuncs."""
 
 
 def is_worth(v: Var) -> bool:
-    return len(v.shape) == 1 and WORTH <= v.shape[0] < LEAST
+    return len(v.shape) == 1 and v.shape[0] >= WORTH
+
+
+def is_small(v: Var) -> bool:
+    """Whether it may wait for somebody to write into it. Larger arrays are let go as soon as nobody needs them."""
+    return math.prod(v.shape) < LEAST
 
 
 def copies(s: Line) -> bool:
     if isinstance(s, Equation):
-        return s.primitive is GUARD or s.primitive.name in COPIES or ufunc_of(s) is not None
-    return isinstance(s, Buffer)
+        return s.primitive is GUARD or s.primitive.name in COPIES or may_write(s)
+    return isinstance(s, (Buffer, Cluster))
+
+
+def may_write(e: Equation) -> bool:
+    """Whether it takes `out`."""
+    return ufunc_of(e) is not None or e.primitive is ADD_SHARES
 
 
 def is_fresh(program: Program) -> list[bool]:
@@ -52,14 +64,16 @@ def reused(lines: Sequence[Line], stay: set[int]) -> dict[int, Var]:
     for k, s in enumerate(lines):
         dying = {v.number: v for v in reads(s) if v.number in owned and last[v.number] == k}
         made = makes(s)
-        if isinstance(s, Equation) and len(made) == 1 and is_worth(made[0]) and ufunc_of(s) is not None:
+        if isinstance(s, Equation) and len(made) == 1 and is_worth(made[0]) and may_write(s):
             (v,) = made
-            found = _own(s, v, dying) or _taken(free, v)
+            found = _own(s, v, dying) or (_taken(free, v) if is_small(v) else None)
             if found is not None:
                 plan[k] = found
                 dying.pop(found.number, None)
             if v.number not in seen:
                 owned.add(v.number)
+        if isinstance(s, Cluster):
+            owned.update(v.number for v in made if v.number not in seen)
         for v in dying.values():
             free.setdefault((v.shape, v.dtype), []).append(v)
     return plan
@@ -67,9 +81,10 @@ def reused(lines: Sequence[Line], stay: set[int]) -> dict[int, Var]:
 
 def _own(s: Equation, v: Var, dying: dict[int, Var]) -> Var | None:
     """An operand that is read here for the last time."""
-    if s.primitive.name not in IN_PLACE:
+    if s.primitive.name not in IN_PLACE and s.primitive is not ADD_SHARES:
         return None
-    return next((x for x in variables(s.inputs) if x.number in dying and (x.shape, x.dtype) == (v.shape, v.dtype)), None)
+    operands = s.inputs[:1] if s.primitive is ADD_SHARES else s.inputs
+    return next((x for x in variables(operands) if x.number in dying and (x.shape, x.dtype) == (v.shape, v.dtype)), None)
 
 
 def _taken(free: dict[Any, list[Var]], v: Var) -> Var | None:

@@ -24,12 +24,13 @@ from funcgrad.collector import hold_collector, release_collector
 from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.broad import broad, is_broad
-from funcgrad.program.buffers import reused
+from funcgrad.program.buffers import is_small, reused
 from funcgrad.program.certificates import certified
 from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
 from funcgrad.program.layout import in_order
 from funcgrad.program.maps import ufunc_of
-from funcgrad.program.merging import Buffer, Item, statements
+from funcgrad.program.merging import Buffer, Item, Statement, statements
+from funcgrad.program.overwriting import overwritten
 from funcgrad.program.parts import Missed, differ
 from funcgrad.program.passes import simplified
 from funcgrad.program.program import FILL, GUARD, Atom, Equation, Literal, Program, Var, letters, variables
@@ -37,6 +38,7 @@ from funcgrad.program.spelling import WRITERS, box_text, index_text
 from funcgrad.program.sums import common, nothing
 from funcgrad.program.tiles import write_tiles
 from funcgrad.program.vocabulary import SEVERAL, bound, box
+from funcgrad.program.winners import ADD_SHARES, winners
 
 BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 BINARY |= {"scalar_multiply": "*", "scalar_power": "**"}
@@ -113,18 +115,21 @@ class Source:
     def write(self, equations: Sequence[Equation], kept: Iterable[Var]) -> None:
         """The equations, one line each, or fewer."""
         stay = {v.number for v in kept}
-        self.put(clustered(statements(certified(list(map(quicker, equations))), stay), stay), stay)
+        known = certified(list(map(quicker, equations)))
+        self.put(clustered(statements(winners(known, stay), stay), stay), stay)
 
     def put(self, lines: Sequence[Line], stay: set[int]) -> None:
         """Statements; what is large, and not of `stay`, goes after its last use."""
-        plan = reused(lines, stay)
+        plan, over = reused(lines, stay), overwritten(lines, stay)
         last: dict[int, int] = {}
         for k, s in enumerate(lines):
             last.update((v.number, k) for v in reads(s))
-        ours = {v.number for s in lines for v in makes(s)} - stay - {v.number for v in plan.values()}
+        ours = {v.number for s in lines for v in makes(s)} - stay - {v.number for v in plan.values() if is_small(v)}
         for k, s in enumerate(lines):
             if k in plan:
                 self.into(s, plan[k])
+            elif isinstance(s, Cluster):
+                self.cluster(s, over[k])
             else:
                 self.statement(s)
             dead = {v.number: v for v in reads(s) if last[v.number] == k and v.number in ours}
@@ -133,16 +138,14 @@ class Source:
                 self.add(f"del {', '.join(large)}")
 
     def into(self, s: Line, v: Var) -> None:
-        """A ufunc whose result is written over another variable."""
+        """A statement whose result is written over another variable."""
         assert isinstance(s, Equation)
         named = "out=" if s.primitive.name in ("maximum", "minimum") else ""  # of which NumPy warns; by position it is quicker
-        text = self.call(ufunc_of(s), [*map(self.atom, s.inputs), named + self.names[v.number]])
+        text = self.call(ufunc_of(s) or s.primitive.impl, [*map(self.atom, s.inputs), named + self.names[v.number]])
         self.add(f"{self.named(s.outputs)[0]} = {text}")
 
-    def statement(self, s: Line) -> None:
-        if isinstance(s, Cluster):
-            self.cluster(s)
-        elif isinstance(s, Item):
+    def statement(self, s: Statement) -> None:
+        if isinstance(s, Item):
             text = f"{self.atom(s.source.inputs[0])}[{index_text(s.source, s.dropped)}]"
             self.add(f"{self.named([s.output])[0]} = {text}")
         elif isinstance(s, Buffer):
@@ -165,7 +168,7 @@ class Source:
         now, then = f"{kind.replace('index', 'int')}({x})", self.constant(answer)
         return f"{now} != {then}" if type(answer) in (bool, int) else f"differ({now}, {then})"
 
-    def cluster(self, s: Cluster) -> None:
+    def cluster(self, s: Cluster, over: dict[int, Var]) -> None:
         """In tiles, unless the axes of an operand are in another order: the results would have it as well."""
         made = makes(s)
         self.forced = dict(zip([v.number for v in made], self.named(made), strict=True))
@@ -173,7 +176,7 @@ class Source:
         if operands:
             self.add(f"if {self.constant(in_order)}({', '.join(operands)}):")
             self.indent += 1
-        write_tiles(self, s)
+        write_tiles(self, s, over)
         if operands:
             self.indent -= 1
             self.add("else:")
@@ -215,6 +218,8 @@ class Source:
             return self.call(e.primitive.impl, [self.atom(x, True) for x in e.inputs], e.params)
         if scalars and name in ("multiply", "divide") and e.outputs[0].dtype.kind == "c":
             return self.call(e.primitive.impl, args)  # the operators of NumPy's complex scalars have other last bits
+        if e.primitive is ADD_SHARES:
+            return self.call(e.primitive.impl, [self.atom(x, True) for x in e.inputs])
         if is_broad(e):
             return self.call(broad, [self.constant(ufunc_of(e)), *args])
         if name in BINARY:

@@ -56,7 +56,7 @@ def is_compact(cluster: Cluster) -> bool:
     least = min(j - i for i, j in tiles(cluster))
     n, found = length(cluster), extents(cluster)
     sums = [s for s in cluster.statements if isinstance(s, Buffer)]
-    parts = [Extent(before, behind, x.shape[cluster.axis]) for s in sums for x, before, behind in _reads(s, cluster.axis, found)]
+    parts = [Extent(before, behind, x.shape[cluster.axis]) for s in sums for x, before, behind in reading(s, cluster.axis, found)]
     return all(8 * max(e.behind - e.before, abs(e.before), abs(e.behind), n - e.n) <= least for e in [*found.values(), *parts])
 
 
@@ -66,14 +66,14 @@ def extents(cluster: Cluster) -> dict[int, Extent]:
     made = {v.number for s in cluster.statements for v in outputs_of(s)}
     found = {v.number: Extent(0, 0, v.shape[axis]) for v in cluster.outputs}
     for s in reversed(cluster.statements):
-        for x, before, behind in _reads(s, axis, found):
+        for x, before, behind in reading(s, axis, found):
             if isinstance(x, Var) and x.number in made:
                 part = Extent(before, behind, x.shape[axis])
                 found[x.number] = part.joined(found.get(x.number, part))
     return found
 
 
-def _reads(s: Statement, axis: int, found: dict[int, Extent]) -> Iterator[tuple[Atom, int, int]]:
+def reading(s: Statement, axis: int, found: dict[int, Extent]) -> Iterator[tuple[Atom, int, int]]:
     (v,) = outputs_of(s)
     if not v.shape:
         yield from [(x, 0, 0) for x in inputs_of(s)]

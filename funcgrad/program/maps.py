@@ -11,10 +11,10 @@ from funcgrad.ops.kinds import Elementwise
 from funcgrad.program.merging import Statement
 from funcgrad.program.program import Equation, Shape
 
-TILE = 1 << 14
+TILE = 1 << 15
 """Elements."""
 
-LEAST = 4 * TILE
+LEAST = 2 * TILE
 """Elements; of fewer, a few whole arrays stay in the cache as well."""
 
 MANY = 100_000

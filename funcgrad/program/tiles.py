@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 ALL = slice(None)
 
 
-def write_tiles(to: Source, cluster: Cluster) -> None:
-    """The function, the arrays that it fills, and the call of it."""
+def write_tiles(to: Source, cluster: Cluster, over: dict[int, Var]) -> None:
+    """The function, the arrays that it fills, some of them over others, and the call of it."""
     for v in cluster.outputs:
-        to.add(f"{to.named([v])[0]} = {to.constant(np.empty)}({v.shape}, {to.constant(v.dtype)})")
+        fresh = f"{to.constant(np.empty)}({v.shape}, {to.constant(v.dtype)})"
+        to.add(f"{to.named([v])[0]} = {to.names[over[v.number].number] if v.number in over else fresh}")
     tiles = Tiles(to, cluster)
     for k in range(len(cluster.statements)):
         tiles.statement(k)

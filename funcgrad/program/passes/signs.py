@@ -50,6 +50,19 @@ def of_product_by_number(s: Sweep, e: Equation) -> Found:
     return s.write(m.primitive, [minus(x) if type(x) is Literal else x for x in m.inputs], e.outputs[0])
 
 
+def of_longer_product(s: Sweep, e: Equation) -> Found:
+    """-(x * c * y) -> x * -c * y, where nothing else reads what is within"""
+    m = s.source(e.inputs[0], "multiply")
+    if m is None or not is_float(e) or not s.is_read_once(e.inputs[0]):
+        return None
+    for k, x in enumerate(m.inputs):
+        inner = s.source(x, "multiply")
+        if inner is not None and s.is_read_once(x) and numbers(inner) == 1:
+            product = s.inner(ops.multiply, [minus(y) if type(y) is Literal else y for y in inner.inputs], x.shape, x.dtype)
+            return s.write(ops.multiply, [product if i == k else y for i, y in enumerate(m.inputs)], e.outputs[0])
+    return None
+
+
 def by_number(s: Sweep, e: Equation) -> Found:
     """-x * c -> x * -c, c / -x -> -c / x, …"""
     if not is_float(e) or numbers(e) != 1:
@@ -128,7 +141,7 @@ def even(s: Sweep, e: Equation) -> Found:
 
 product: Sequence[Rule] = (by_minus_one, by_number, both, out_of_product)
 RULES: dict[str, Sequence[Rule]] = {
-    "negative": (twice, of_product_by_number),
+    "negative": (twice, of_product_by_number, of_longer_product),
     "multiply": product,
     "divide": product,
     "add": (added,),

@@ -64,6 +64,20 @@ def multiple(s: Sweep, e: Equation) -> Found:
     return None
 
 
+def doubled(s: Sweep, e: Equation) -> Found:
+    """x * n + x * n -> x * 2n for whole n != 0: nothing is rounded that was not"""
+    x, y = e.inputs
+    m = s.source(x, "multiply") if x == y else None
+    if m is None or e.outputs[0].dtype.char not in "fd":
+        return None
+    for inner, z in (m.inputs, m.inputs[::-1]):
+        n = number_of(z)
+        if n is not None and is_whole(n) and s.has_order(inner) and inner.shape == e.outputs[0].shape:
+            factor = known_product(n, n.dtype.type(2))
+            return s.write(ops.multiply, [inner, Literal(factor)], e.outputs[0]) if np.isfinite(factor) else None
+    return None
+
+
 def doubles(c: np.generic) -> bool:
     """Whether it is ±1, ±2, ±4, …"""
     return bool(np.isfinite(c)) and abs(math.frexp(float(c))[0]) == 0.5 and abs(float(c)) >= 1
@@ -161,7 +175,7 @@ def chosen(s: Sweep, e: Equation) -> Found:
 RULES: dict[str, Sequence[Rule]] = {
     "multiply": (one, multiple),
     "divide": (over_one, over_power_of_two),
-    "add": (nothing_added,),
+    "add": (nothing_added, doubled),
     "subtract": (nothing_subtracted,),
     "positive": (plus,),
     "conjugate": (plus,),

@@ -21,6 +21,8 @@ from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.buffers import reused
 from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
+from funcgrad.program.lanes import lanes_of
+from funcgrad.program.lanes_code import IN_LANES, by_lanes
 from funcgrad.program.layout import in_order
 from funcgrad.program.maps import ufunc_of
 from funcgrad.program.merging import Buffer, Item, statements
@@ -50,8 +52,10 @@ _serial = itertools.count()
 class Source:
     """Lines of code and the objects that they name."""
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, in_lanes: bool = False) -> None:
         self.threads = threads
+        self.writers = WRITERS | IN_LANES if in_lanes else WRITERS
+        self.order = ", 'F'" if in_lanes else ""
         self.functions: list[str] = []
         self.lines: list[str] = []
         self.space: dict[str, Any] = {"__name__": __name__}  # no frame of the user's
@@ -183,7 +187,7 @@ class Source:
         if base:
             self.add(f"{name} = {base} + {self.atom(Literal(v.dtype.type(0)))}")
         else:
-            self.add(f"{name} = {self.constant(np.zeros)}({v.shape}, {self.constant(v.dtype)})")
+            self.add(f"{name} = {self.constant(np.zeros)}({v.shape}, {self.constant(v.dtype)}{self.order})")
         if shared is not None:
             at = box_text(shared, v.shape)
             self.add(f"{name}[{at}] = " + (f"{base}[{at}]" if base else self.constant(nothing(v.dtype))))
@@ -211,7 +215,7 @@ class Source:
             return f"{UNARY[name]}{args[0]}"
         if e.primitive is FILL:
             return self.constant(FILL.impl(*[x.value for x in e.inputs if isinstance(x, Literal)], **dict(e.params)))
-        write = WRITERS.get(name)
+        write = self.writers.get(name)
         text = write(self, e, args) if write is not None else None
         if text is None and isinstance(e.primitive.impl, np.ufunc):
             text = self.call(e.primitive.impl, args)
@@ -294,7 +298,13 @@ def compiled(program: Program, threads: int | None = None) -> Callable[..., tupl
         threads: how many may share the work on large arrays; None: as many as there are processors.
     """
     program = simplified(program)
-    to = Source(threads)
+    lanes = lanes_of(program)
+    return straight(program, threads) if lanes is None else by_lanes(Source(threads), lanes, straight)
+
+
+def straight(program: Program, threads: int | None = None, in_lanes: bool = False) -> Callable[..., tuple[Any, ...]]:
+    """One line after the other."""
+    to = Source(threads, in_lanes)
     given = to.named(program.inputs)
     to.write(program.equations, variables(program.outputs))
     outs = [to.atom(x, True) for x in program.outputs]

@@ -49,16 +49,17 @@ def summed(x: Any, axis: tuple[int, ...]) -> Any:
 
 def _in_blocks(x: _ndarray[Any, Any]) -> Any:
     if x.size <= BLOCK:
-        return _by_term(x)
+        return by_term(x)
     rows = x.reshape(-1, x.shape[-1]) if x.flags.c_contiguous else x
     out = np.empty(rows.shape[:-1], x.dtype)
     step = BLOCK * len(rows) // x.size or 1
     for i in range(0, len(rows), step):
-        out[i : i + step] = _by_term(rows[i : i + step])
+        out[i : i + step] = by_term(rows[i : i + step])
     return out.reshape(x.shape[:-1])
 
 
-def _by_term(x: _ndarray[Any, Any]) -> Any:
+def by_term(x: _ndarray[Any, Any]) -> Any:
+    """A sum along a last axis of up to eight terms."""
     t = [x[..., k] for k in range(x.shape[-1])]
     if len(t) >= 8:
         out = _pairs(t)

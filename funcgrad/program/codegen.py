@@ -27,6 +27,8 @@ from funcgrad.program.broad import broad, is_broad
 from funcgrad.program.buffers import is_small, reused
 from funcgrad.program.certificates import certified
 from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
+from funcgrad.program.lanes import lanes_of
+from funcgrad.program.lanes_code import IN_LANES, by_lanes
 from funcgrad.program.layout import in_order
 from funcgrad.program.maps import ufunc_of
 from funcgrad.program.merging import Buffer, Item, Statement, statements
@@ -61,8 +63,10 @@ _serial = itertools.count()
 class Source:
     """Lines of code and the objects that they name."""
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, in_lanes: bool = False) -> None:
         self.threads = threads
+        self.writers = WRITERS | IN_LANES if in_lanes else WRITERS
+        self.order = ", 'F'" if in_lanes else ""
         self.functions: list[str] = []
         self.lines: list[str] = []
         self.space: dict[str, Any] = {"__name__": __name__}  # no frame of the user's
@@ -196,7 +200,7 @@ class Source:
         if base:
             self.add(f"{name} = {base} + {self.atom(Literal(v.dtype.type(0)))}")
         else:
-            self.add(f"{name} = {self.constant(np.zeros)}({v.shape}, {self.constant(v.dtype)})")
+            self.add(f"{name} = {self.constant(np.zeros)}({v.shape}, {self.constant(v.dtype)}{self.order})")
         if shared is not None:
             at = box_text(shared, v.shape)
             self.add(f"{name}[{at}] = " + (f"{base}[{at}]" if base else self.constant(nothing(v.dtype))))
@@ -228,7 +232,7 @@ class Source:
             return f"{UNARY[name]}{args[0]}"
         if e.primitive is FILL:
             return self.constant(FILL.impl(*[x.value for x in e.inputs if isinstance(x, Literal)], **dict(e.params)))
-        write = WRITERS.get(name)
+        write = self.writers.get(name)
         text = write(self, e, args) if write is not None else None
         if text is None and isinstance(e.primitive.impl, np.ufunc):
             text = self.call(e.primitive.impl, args)
@@ -305,6 +309,32 @@ class Body:
     outs: tuple[str, ...]
 
 
+def written(program: Program, to: Source) -> Body:
+    """One line after the other."""
+    given = to.named(program.inputs)
+    to.write(program.equations, variables(program.outputs))
+    return Body(program, to, tuple(given), tuple([to.atom(x, True) for x in program.outputs]))
+
+
+def one_call(program: Program, function: Callable[..., Any]) -> Body:
+    """All that the program does, done by another function."""
+    to = Source()
+    given = to.named(program.inputs)
+    outs = [f"y{k}_" for k in range(len(program.outputs))]
+    to.add(f"{', '.join(outs)}, = {to.constant(function, 'run')}({', '.join(given)})")
+    return Body(program, to, tuple(given), tuple(outs))
+
+
+def function(made: Body) -> Callable[..., tuple[Any, ...]]:
+    """The code as a function of the inputs that gives the outputs."""
+    return made.code.compile(f"def program({', '.join(made.given)}):", f"    return ({''.join([f'{y}, ' for y in made.outs])})")
+
+
+def straight(program: Program, threads: int | None = None, in_lanes: bool = False) -> Callable[..., tuple[Any, ...]]:
+    """The function of a program that is not divided any more."""
+    return function(written(program, Source(threads, in_lanes)))
+
+
 @functools.lru_cache(64)
 def body(program: Program, threads: int | None = None) -> Body:
     """The program, simplified and written down."""
@@ -313,10 +343,8 @@ def body(program: Program, threads: int | None = None) -> Body:
         program = simplified(program)
         if any(_size(v) * v.dtype.itemsize > COPY_LIMIT for e in program.equations for v in e.outputs):
             pages.keep()
-        to = Source(threads)
-        given = to.named(program.inputs)
-        to.write(program.equations, variables(program.outputs))
-        return Body(program, to, tuple(given), tuple([to.atom(x, True) for x in program.outputs]))
+        lanes = lanes_of(program)
+        return written(program, Source(threads)) if lanes is None else one_call(program, by_lanes(Source(threads), lanes, straight))
     finally:
         release_collector()
 
@@ -328,8 +356,7 @@ def compiled(program: Program, threads: int | None = None) -> Callable[..., tupl
     Args:
         threads: how many may share the work on large arrays; None: as many as there are processors.
     """
-    made = body(program, threads)
-    return made.code.compile(f"def program({', '.join(made.given)}):", f"    return ({''.join([f'{y}, ' for y in made.outs])})")
+    return function(body(program, threads))
 
 
 def source(program: Program) -> str:

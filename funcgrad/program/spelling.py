@@ -88,14 +88,14 @@ def _reshape(to: Source, e: Equation, args: list[str]) -> str | None:
 
 
 def _pad(to: Source, e: Equation, args: list[str]) -> str:
-    return to.call(_padding(e["shape"], e.outputs[0].dtype, index_text(e)), args)
+    return to.call(padding(e["shape"], e.outputs[0].dtype, index_text(e)), args)
 
 
 @functools.lru_cache(256)
-def _padding(shape: Shape, dtype: np.dtype[Any], index: str) -> Callable[..., Any]:
+def padding(shape: Shape, dtype: np.dtype[Any], index: str, order: str = "C") -> Callable[..., Any]:
     """A function that puts an array among zeros."""
     space = {"zeros": np.zeros, "dtype": dtype}
-    exec(f"def padded(x):\n    out = zeros({shape}, dtype)\n    out[{index}] = x\n    return out", space)
+    exec(f"def padded(x):\n    out = zeros({shape}, dtype, {order!r})\n    out[{index}] = x\n    return out", space)
     made: Callable[..., Any] = space["padded"]  # type: ignore[assignment]
     return made
 

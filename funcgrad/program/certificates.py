@@ -14,7 +14,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from funcgrad.core import Primitive
@@ -72,4 +71,4 @@ def _certified(e: Equation, made: dict[int, Equation]) -> Equation:
     are_arrays = all(type(x) is Var and x.shape and x.dtype.char in "df" for x in (e.inputs[0], *operands))
     if not are_arrays or size < LEAST or SMALLER * sum(math.prod(x.shape) for x in operands) > size:
         return e
-    return attrs.evolve(e, primitive=ASKED[source.primitive.name], inputs=(e.inputs[0], *operands))
+    return Equation(ASKED[source.primitive.name], (e.inputs[0], *operands), e.outputs, e.params, e.line)

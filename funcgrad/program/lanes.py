@@ -70,7 +70,7 @@ class Lanes:
         """What is done with a block of so many lanes."""
 
         def var(x: Any) -> Any:
-            return attrs.evolve(x, shape=self.sized(x.shape, size)) if isinstance(x, Var) else x
+            return Var(x.number, self.sized(x.shape, size), x.dtype) if isinstance(x, Var) else x
 
         def equation(e: Equation) -> Equation:
             params = tuple([(key, self.sized(x, size) if key in ("shape", "stops") else x) for key, x in e.params])

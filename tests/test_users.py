@@ -324,3 +324,19 @@ def test_rooms_that_most_programs_need_not_load_later() -> None:
     assert out.strip() == "[]"
     for name in fg.__all__:
         assert getattr(fg, name) is not None
+
+
+def test_jit_loads_what_its_calls_need() -> None:
+    """The first two calls record: code is generated at the next one, and text, drawings and data come when they are asked for."""
+    code = """
+import sys, numpy as np, funcgrad as fg
+f = fg.jit(fg.grad(lambda x: np.sum(np.sin(x[1:]) * x[:-1])))
+x = np.ones(3)
+rooms = "codegen passes tiles standalone stats graph show saving loading check"
+def loaded(): print(*[m for m in rooms.split() if f"funcgrad.program.{m}" in sys.modules], sep=",")
+f(x), f(x); loaded()
+f(x); loaded()
+print(fg.program.load(f.lower(x).to_bytes())(x).tolist() == f(x).tolist())
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.split("\n")[:3] == ["", "codegen,passes,tiles", "True"]

@@ -29,7 +29,7 @@ class Buffer:
     """What is added up in one array: `base`, or zeros, and then each operand at its place."""
 
     base: Atom | None
-    parts: tuple[tuple[Equation, Atom, tuple[int, ...]], ...]
+    parts: Sequence[tuple[Equation, Atom, tuple[int, ...]]]
     output: Var
 
 
@@ -112,11 +112,12 @@ def _buffer(e: Equation, made: dict[int, Equation], alone: set[int], found: dict
         if part is None or sum_so_far.shape != e.outputs[0].shape or term.shape != sum_so_far.shape:
             continue
         before = found.get(sum_so_far.number) if isinstance(sum_so_far, Var) and sum_so_far.number in alone else None
-        if isinstance(before, Buffer):
-            return Buffer(before.base, (*before.parts, part), e.outputs[0])
+        if isinstance(before, Buffer) and isinstance(before.parts, list):
+            before.parts.append(part)  # nobody else reads it: a long sum is one list
+            return Buffer(before.base, before.parts, e.outputs[0])
         first = _pad(sum_so_far, made, alone)
         if first is not None:
-            return Buffer(None, (first, part), e.outputs[0])
+            return Buffer(None, [first, part], e.outputs[0])
     return None
 
 

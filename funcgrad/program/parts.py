@@ -222,7 +222,7 @@ def record(cls: C) -> C:
 
 
 def sorted_params(params: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(params.items()))
+    return tuple(sorted(params.items())) if params else ()
 
 
 def letters(number: int) -> str:

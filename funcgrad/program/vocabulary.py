@@ -128,6 +128,8 @@ def _rank(prim: Primitive, shapes: Sequence[Shape]) -> int:
 
 def of_equation(prim: Primitive, shapes: Sequence[Shape], params: Mapping[str, Any]) -> dict[str, Any]:
     """The params in an equation of a primitive that is bound with these, to operands of these shapes."""
+    if not params:
+        return {}
     made = _shifted(params, _rank(prim, shapes), lambda i: i < 0)
     if prim.name in FLAT:
         made.pop("index")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 
@@ -18,7 +17,7 @@ class Source:
     def name(self, hint: str, value: Any) -> str:
         """The name of a value: always the same for the same object."""
         if id(value) not in self._names:
-            name = "_" + re.sub(r"\W", "_", hint, flags=re.ASCII)[:30]
+            name = "_" + "".join([c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in hint[:30]])
             while name in self.values:
                 name += "_"
             self.values[name] = value

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
@@ -155,7 +154,7 @@ class Recorder(Interpreter):
         """A new equation, and the tracers of its results."""
         values = [x._value if type(x) is RecordTracer else x for x in args]
         if not self.folds:
-            self.notice({**np.geterr()})
+            self.notice(np.geterr())
         try:
             out = computed(prim, values, params)
         except Exception:
@@ -258,20 +257,17 @@ MEANINGS[Recorder] = later("funcgrad.transforms.record_call", "record_call")
 # ---- recordings
 
 
-@attrs.frozen(eq=False)
 class Recording:
     """A closed program, and the values from outside that its last inputs stand for."""
 
-    program: Program
-    operands: tuple[Any, ...]
-    values: tuple[Any, ...]  # of the outputs, on the ground
-    out_def: pytree.TreeDef
-    spoiled: bool = False
-    """Whether an operation raised, or an array was written to: the equations do not say so."""
-    stamps: tuple[bytes | None, ...] = ()
-    """What the operands held."""
-    quiet: bool = False
-    """Whether warnings of NumPy's are to be silent."""
+    __slots__ = ("operands", "out_def", "program", "quiet", "spoiled", "stamps", "values")
+
+    def __init__(self, m: Recorder, program: Program, operands: tuple[Any, ...], values: tuple[Any, ...], out_def: pytree.TreeDef) -> None:
+        self.program, self.operands, self.out_def = program, operands, out_def
+        self.values = values  # of the outputs, on the ground
+        self.spoiled = m.spoiled  # whether an operation raised, or an array was written to: the equations do not say so
+        self.stamps = tuple([m.stamps[id(x)] for x in operands])  # what the operands held
+        self.quiet = m.quiet  # whether warnings of NumPy's are to be silent
 
     @property
     def is_straight(self) -> bool:
@@ -305,7 +301,7 @@ def _recorded_by(m: Recorder, fun: Callable[[list[Any]], Any], examples: Sequenc
     m.spoiled = m.spoiled or any(map(m.was_written, m.operands))
     ends = tuple([x._value if type(x) is RecordTracer else in_one_lane(x) for x in values])
     program, operands = _closed(m, [x._var for x in inputs], outs)
-    return Recording(program, operands, ends, out_def, m.spoiled, tuple([m.stamps[id(x)] for x in operands]), m.quiet)
+    return Recording(m, program, operands, ends, out_def)
 
 
 def _number(label: Label, x: Any, path: str) -> Value:

@@ -195,3 +195,20 @@ def test_rebinding_in_another_thread() -> None:
     finally:
         done.set()
         other.join()
+
+
+def test_the_collector_is_held_while_a_program_is_made() -> None:
+    """And given back, also where the function raises: equations are acyclic, and a long loop has many."""
+
+    def f(x: Any) -> Any:
+        assert not gc.isenabled()
+        return x.reshape(3)
+
+    g = fg.jit(f)
+    for _ in range(3):
+        g(np.ones((3, 1)))
+        assert gc.isenabled()
+    h = fg.jit(lambda x: x.reshape(3))
+    with pytest.raises(ValueError, match="reshape"):
+        h(np.ones(2))
+    assert gc.isenabled()

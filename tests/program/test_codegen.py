@@ -434,3 +434,18 @@ def test_names_of_views_are_their_own(before: int) -> None:
 
     x = np.array([0.5, 1.0, 2.0])
     assert compiled(fg.trace(f)(x).closed)(x)[0].tolist() == f(x).tolist()
+
+
+def test_a_long_sum_of_parts_is_one_buffer() -> None:
+    """All terms are added at their places, in the order of the sum; a sum that something else reads as well stays."""
+    x = np.array([0.1, -0.3, 0.7])
+    f = fg.grad(lambda x: sum([np.sin(x[i % 3] * (i + 1.0)) * x[(i + 1) % 3] for i in range(20)]))
+    assert_same(f, x)
+    assert source(recorded(f, x)[0]).count("zeros") == 1
+
+    def twice(x: Any) -> Any:
+        pull = fg.vjp(lambda y: (y[0:3], y[1:4], y[2:5], y[3:6]), np.zeros(6))[1]
+        (s,) = pull((x, x, x, x))
+        return s, s + pull((x, x * x, x, x))[0]
+
+    assert_same(twice, x)

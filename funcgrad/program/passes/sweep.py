@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from funcgrad.core import Primitive
@@ -43,12 +42,13 @@ def together(*tables: Rules) -> Rules:
     return {name: [rule for table in tables for rule in table.get(name, ())] for name in {n for table in tables for n in table}}
 
 
-@attrs.define
 class Uses:
     """How many equations read a variable, and whether all of them do so element by element."""
 
-    count: int = 0
-    by_element: bool = True
+    __slots__ = ("by_element", "count")
+
+    def __init__(self, count: int = 0, by_element: bool = True) -> None:
+        self.count, self.by_element = count, by_element
 
 
 class Sweep:

@@ -1,7 +1,7 @@
 """Which statements may write their result into an array that nobody needs any more.
 
-Only into what ufuncs have made here, tile by tile or at once, which nothing else can be a view of; and only along one axis, where the
-order in memory is no question. The arrays are the call's own, so calls may run side by side.
+Only into what ufuncs or products have made here, tile by tile or at once, which nothing else can be a view of; and of more than one axis
+only what is large and in C order, as then the result is. The arrays are the call's own, so calls may run side by side.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from funcgrad.program.clusters import Cluster, Line, makes, reads
 from funcgrad.program.maps import IN_PLACE, LEAST, ufunc_of
@@ -24,7 +26,7 @@ COPIES = frozenset("sum mean prod max min any all has_nan has_nan_beside dot con
 
 
 def is_worth(v: Var) -> bool:
-    return len(v.shape) == 1 and v.shape[0] >= WORTH
+    return v.shape[0] >= WORTH if len(v.shape) == 1 else not is_small(v)
 
 
 def is_small(v: Var) -> bool:
@@ -49,6 +51,17 @@ def is_fresh(program: Program) -> list[bool]:
     return [type(x) is Var and bool(x.shape) and x.number in made for x in program.outputs]
 
 
+def makes_anew(e: Equation) -> bool:
+    """Whether the result is an array of its own."""
+    return may_write(e) or (e.primitive.name == "dot" and e["call"] in ("dot", "matmul"))
+
+
+def over(out: Any, ufunc: Any, *args: Any) -> Any:
+    """What `ufunc` makes of arrays; in `out`, one of them, unless the axes of some are in another order in memory."""
+    in_order = all(type(x) is not np.ndarray or x.flags.c_contiguous for x in args)
+    return ufunc(*args, out=out if in_order else None)
+
+
 def reused(lines: Sequence[Line], stay: set[int]) -> dict[int, Var]:
     """By the place of a statement, the variable whose array it writes to."""
     last: dict[int, int] = {}
@@ -64,9 +77,9 @@ def reused(lines: Sequence[Line], stay: set[int]) -> dict[int, Var]:
     for k, s in enumerate(lines):
         dying = {v.number: v for v in reads(s) if v.number in owned and last[v.number] == k}
         made = makes(s)
-        if isinstance(s, Equation) and len(made) == 1 and is_worth(made[0]) and may_write(s):
+        if isinstance(s, Equation) and len(made) == 1 and is_worth(made[0]) and makes_anew(s):
             (v,) = made
-            found = _own(s, v, dying) or (_taken(free, v) if is_small(v) else None)
+            found = (_own(s, v, dying) or (_taken(free, v) if is_small(v) else None)) if may_write(s) else None
             if found is not None:
                 plan[k] = found
                 dying.pop(found.number, None)

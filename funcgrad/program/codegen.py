@@ -24,7 +24,7 @@ from funcgrad.collector import hold_collector, release_collector
 from funcgrad.ops.elementwise import power, square
 from funcgrad.ops.kinds import Structured
 from funcgrad.program.broad import broad, is_broad
-from funcgrad.program.buffers import is_small, reused
+from funcgrad.program.buffers import is_small, over, reused
 from funcgrad.program.certificates import certified
 from funcgrad.program.clusters import Cluster, Line, clustered, makes, reads
 from funcgrad.program.lanes import lanes_of
@@ -124,7 +124,7 @@ class Source:
 
     def put(self, lines: Sequence[Line], stay: set[int]) -> None:
         """Statements; what is large, and not of `stay`, goes after its last use."""
-        plan, over = reused(lines, stay), overwritten(lines, stay)
+        plan, covered = reused(lines, stay), overwritten(lines, stay)
         last: dict[int, int] = {}
         for k, s in enumerate(lines):
             last.update((v.number, k) for v in reads(s))
@@ -133,7 +133,7 @@ class Source:
             if k in plan:
                 self.into(s, plan[k])
             elif isinstance(s, Cluster):
-                self.cluster(s, over[k])
+                self.cluster(s, covered[k])
             else:
                 self.statement(s)
             dead = {v.number: v for v in reads(s) if last[v.number] == k and v.number in ours}
@@ -144,6 +144,10 @@ class Source:
     def into(self, s: Line, v: Var) -> None:
         """A statement whose result is written over another variable."""
         assert isinstance(s, Equation)
+        if len(v.shape) > 1:
+            text = self.call(over, [self.names[v.number], self.constant(ufunc_of(s)), *map(self.atom, s.inputs)])
+            self.add(f"{self.named(s.outputs)[0]} = {text}")
+            return
         named = "out=" if s.primitive.name in ("maximum", "minimum") else ""  # of which NumPy warns; by position it is quicker
         text = self.call(ufunc_of(s) or s.primitive.impl, [*map(self.atom, s.inputs), named + self.names[v.number]])
         self.add(f"{self.named(s.outputs)[0]} = {text}")

@@ -61,6 +61,15 @@ def test_results_over_arrays_of_two_axes(layout: Any) -> None:
     assert_same(softmaxes, x, y, tiled=True)
     assert_same(lambda x: [fg.grad(lambda x: np.sum(np.log(np.sum(np.exp(x), axis=1)) ** 2))(x)], x)
 
+    def products(x: Any, y: Any) -> Any:
+        a = x @ np.cos(y[:7])
+        b = a * np.sum(a, axis=1, keepdims=True)
+        c = np.sum(b, axis=0) - b
+        return [np.sum(c, axis=1), np.sum(c.T * y.T), c[::2]]
+
+    assert_same(products, x, y)
+    assert_same(lambda x, y: products(x.T, y.T)[:1], np.ascontiguousarray(x[:7, :7]), y[:7])
+
 
 def test_softmax_takes_the_memory_of_its_result() -> None:
     """And of a few tiles, and of a mask."""

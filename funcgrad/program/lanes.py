@@ -31,17 +31,21 @@ SHORT = 16
 TERMS = 7
 """What NumPy adds up one after the other, whatever the order in memory; see ops/summing.py."""
 
+VIEWS = frozenset("slice split unstack reshape".split())
+"""What is a part of another array, whose elements are not side by side: some products have other bits then."""
+
 POWERS = frozenset(("power", "float_power", "flat_power"))
 
 
 @attrs.frozen(eq=False)
 class Lanes:
-    """A program, in two parts: `before`, what is the same for all lanes; and `inside`, what is done with the lanes."""
+    """A program, in three parts: what is the same for all lanes, what is done with the lanes, and what is done with the results."""
 
     program: Program
     n: int
     before: tuple[Equation, ...]
     inside: tuple[Equation, ...]
+    after: tuple[Equation, ...]
 
     @property
     def operands(self) -> tuple[Var, ...]:
@@ -51,8 +55,10 @@ class Lanes:
 
     @property
     def results(self) -> tuple[Var, ...]:
+        """What others read of the lanes."""
         made = {v.number for e in self.inside for v in e.outputs}
-        return tuple({v.number: v for v in variables(self.program.outputs) if v.number in made}.values())
+        read = itertools.chain(self.program.outputs, *[e.inputs for e in self.after])
+        return tuple({v.number: v for v in variables(read) if v.number in made}.values())
 
     def has(self, v: Var) -> bool:
         """Whether it has lanes."""
@@ -99,23 +105,31 @@ def lanes_of(program: Program) -> Lanes | None:
 
 
 def _parted(program: Program, n: int) -> Lanes | None:
-    before, inside = [], []
+    before, inside, after = [], [], []
     with_lanes = {v.number for v in program.inputs if v.shape[:1] == (n,)}
     answers: set[int] = set()
+    late: set[int] = set()
+    views: set[int] = set()
     for e in program.equations:
         read = {v.number for v in variables(e.inputs)}
+        made = {v.number for v in e.outputs}
         if read & answers and not _holds_if_in_each_block(e):
             return None
-        if not read & (with_lanes | answers):
+        if not read & (with_lanes | answers | late):
             before.append(e)
-            continue
-        if not (read & answers or is_lanewise(e, n)):
-            return None
-        inside.append(e)
-        (answers if e.primitive.name == "has_nan" else with_lanes).update(v.number for v in e.outputs)
+        elif read & late or not (read & answers or is_lanewise(e, n)):
+            if read & views:
+                return None
+            after.append(e)
+            late |= made
+        else:
+            inside.append(e)
+            (answers if e.primitive.name == "has_nan" else with_lanes).update(made)
+            if e.primitive.name in VIEWS:
+                views |= made
     if answers & {v.number for v in variables(program.outputs)}:
         return None
-    return Lanes(program, n, tuple(before), tuple(inside))
+    return Lanes(program, n, tuple(before), tuple(inside), tuple(after))
 
 
 def _holds_if_in_each_block(e: Equation) -> bool:

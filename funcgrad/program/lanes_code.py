@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad.ops.summing import by_term
 from funcgrad.program.layout import has_nan_in, in_order
-from funcgrad.program.program import Equation, Var
+from funcgrad.program.program import Equation, variables
 from funcgrad.program.spelling import index_text, padding
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def by_lanes(to: Source, lanes: Lanes, straight: Callable[..., Function]) -> Fun
     """The function of a program in lanes; of arrays whose axes are in another order, it is the program as it stands."""
     program = lanes.program
     given = to.named(program.inputs)
-    to.write(lanes.before, (*lanes.operands, *[x for x in program.outputs if isinstance(x, Var)]))
+    outside = [x for e in lanes.after for x in e.inputs]
+    to.write(lanes.before, (*lanes.operands, *variables((*program.outputs, *outside))))
     names = [to.names[v.number] for v in lanes.operands]
     asked = [name for name, v in zip(names, lanes.operands, strict=True) if len(v.shape) > 1]
     otherwise = functools.cache(lambda: straight(program, to.threads))
@@ -40,6 +41,7 @@ def by_lanes(to: Source, lanes: Lanes, straight: Callable[..., Function]) -> Fun
     to.add(f"for i, j, block in {to.constant(blocks, 'blocks')}:")
     made = "".join([f"{name}[i:j], " for name in results])
     to.add(f"    {made}{'= ' if made else ''}block({', '.join(args)})")
+    to.write(lanes.after, variables(program.outputs))
     outs = [to.atom(x, True) for x in program.outputs]
     to.add(f"return ({', '.join(outs)}{',' if len(outs) == 1 else ''})")
     return to.compile(f"def program({', '.join(given)}):")

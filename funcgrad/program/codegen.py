@@ -325,6 +325,7 @@ def one_call(program: Program, function: Callable[..., Any]) -> Body:
     to = Source()
     given = to.named(program.inputs)
     outs = [f"y{k}_" for k in range(len(program.outputs))]
+    to.functions.append("".join([f"# {line}\n" for line in function.__dict__["source"].splitlines()]) + "\n")
     to.add(f"{', '.join(outs)}, = {to.constant(function, 'run')}({', '.join(given)})")
     return Body(program, to, tuple(given), tuple(outs))
 

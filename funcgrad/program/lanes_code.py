@@ -44,7 +44,9 @@ def by_lanes(to: Source, lanes: Lanes, straight: Callable[..., Function]) -> Fun
     to.write(lanes.after, variables(program.outputs))
     outs = [to.atom(x, True) for x in program.outputs]
     to.add(f"return ({', '.join(outs)}{',' if len(outs) == 1 else ''})")
-    return to.compile(f"def program({', '.join(given)}):")
+    function = to.compile(f"def program({', '.join(given)}):")
+    function.__dict__["source"] = f"# block:\n{blocks[0][2].__dict__['source']}\n{function.__dict__['source']}"
+    return function
 
 
 def in_lanes(x: Any) -> Any:

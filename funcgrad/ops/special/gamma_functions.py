@@ -7,7 +7,7 @@ from typing import Any
 
 from funcgrad import errors
 from funcgrad.core import Value, dtype_of
-from funcgrad.ops.elementwise import cos, exp, real, rint, sin, square, where
+from funcgrad.ops.elementwise import cos, exp, power, real, rint, scale, sin, square, where
 from funcgrad.ops.special.family import S, beside, fixed, special
 
 # ---- complete
@@ -47,15 +47,20 @@ special("betaln", lambda t, x, y: t * (S.psi(x) - S.psi(x + y)), lambda t, x, y:
 
 
 def _gamma_density(a: Any, x: Value) -> Value:
-    """x^(a-1) e^-x / Γ(a)."""
+    """x^(a-1) e^-x / Γ(a): from logarithms, but at 0, where those of its slopes would be infinite."""
     a = beside(a, x)
-    return exp(S.xlogy(a - 1.0, x) - x - S.gammaln(a))
+    edge = x == 0.0
+    at, inside = where(edge, x, 0.0), where(edge, 1.0, x)
+    return where(edge, scale(power(at, a - 1.0), exp(-at - S.gammaln(a))), exp(S.xlogy(a - 1.0, inside) - inside - S.gammaln(a)))
 
 
 def _beta_density(a: Any, b: Any, x: Value) -> Value:
-    """x^(a-1) (1-x)^(b-1) / B(a, b)."""
+    """x^(a-1) (1-x)^(b-1) / B(a, b): from logarithms, but at 0 and 1, where those of its slopes would be infinite."""
     a, b = beside(a, x), beside(b, x)
-    return exp(S.xlogy(a - 1.0, x) + S.xlog1py(b - 1.0, -x) - S.betaln(a, b))
+    edge = x * (1.0 - x) == 0.0
+    at, inside = where(edge, x, 0.0), where(edge, 0.5, x)
+    on = scale(power(at, a - 1.0) * power(1.0 - at, b - 1.0), exp(-S.betaln(a, b)))
+    return where(edge, on, exp(S.xlogy(a - 1.0, inside) + S.xlog1py(b - 1.0, -inside) - S.betaln(a, b)))
 
 
 special("gammainc", fixed("gammainc", "a"), lambda t, x, y: t * _gamma_density(x, y), source="DLMF 8.2.4, 8.8.13")

@@ -101,7 +101,8 @@ def leave_like(g: Value | None, leaf: Any) -> Any:
     if kind is float and not isinstance(g, Traced):
         return 0.0 if g is None else float(g)
     if isinstance(g, Traced):
-        return dense(g, shape_of(leaf))
+        y = dense(g, shape_of(leaf))
+        return y._main.of_kind(y, leaf) if y._main.records else y
     if isinstance(leaf, Traced):
         return full(g, leaf._shape, leaf._dtype)[()]
     if kind is np.ndarray:

@@ -168,10 +168,10 @@ def _check_outputs(label: Label, lin: Linearization, holomorphic: bool) -> None:
 
 def _finished(block: Value, leaf: Any, tensors: bool) -> Any:
     """A block in the form of a result: a number of the leaf's type for a scalar of a scalar, else a frozen array."""
-    if doors.is_traced(block):
-        return block
     if not shape_of(block) and not shape_of(leaf):
         return doors.leave_like(block, leaf)
+    if doors.is_traced(block):
+        return block
     return doors.wrapped(doors.full(block, shape_of(block), dtype_of(block)), tensors)
 
 

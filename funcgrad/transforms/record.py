@@ -109,6 +109,12 @@ class Recorder(Interpreter):
         t._main, t._value, t._var, t._shape, t._dtype = self, value, var, var.shape, var.dtype
         return t  # type: ignore[no-any-return]
 
+    def of_kind(self, x: RecordTracer, like: Value) -> RecordTracer:
+        """`x` as a Python float where `like` is one, as a gradient has the type of its argument."""
+        if type(x._value) is np.float64 and type(like) is RecordTracer and type(like._value) is float:
+            return self.trace(float(x._value), x._var)
+        return x
+
     def input(self, value: Value) -> RecordTracer:
         """A tracer for the next input."""
         return self.trace(value, self.builder.input(*spec_like(value)))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad import pytree
 
 
 def poison(x: Any) -> Any:
@@ -210,3 +211,17 @@ def test_what_a_checkpoint_gives_is_ground() -> None:
         y, z = compiled(0.5)
         assert (type(y), type(z)) == (np.float64, float)
         assert (y, z) == (np.sin(0.5), 1.0)
+
+
+@pytest.mark.parametrize("f", [fg.grad, fg.value_and_grad, lambda f: fg.jacrev(fg.grad(f)), lambda f: lambda x: fg.vjp(f, x)[1](1.0)])
+def test_gradients_have_the_types_of_their_arguments(f: Any) -> None:
+    """A Python float has a Python float, which promotes less than NumPy's."""
+    g = f(lambda p: np.sin(p["a"]) * p["b"] * p["c"][0])
+    compiled = fg.jit(g)
+    p = {"a": 2.0, "b": np.float32(3.0), "c": np.ones(2, np.float32)}
+    expected = list(map(type, pytree.leaves(g(p))))
+    for _ in range(3):
+        assert list(map(type, pytree.leaves(compiled(p)))) == expected
+    halved = fg.jit(lambda x, y: fg.grad(lambda x: x * np.sin(x))(x) * y)
+    for _ in range(3):
+        assert halved(2.0, np.ones(2, np.float32)).dtype == np.float32

@@ -111,7 +111,7 @@ class Recorder(Interpreter):
 
     def of_kind(self, x: RecordTracer, like: Value) -> RecordTracer:
         """`x` as a Python float where `like` is one, as a gradient has the type of its argument."""
-        if type(x._value) is np.float64 and type(like) is RecordTracer and type(like._value) is float:
+        if type(like) is RecordTracer and type(like._value) is float and not x._shape and x._dtype == like._dtype:
             return self.trace(float(x._value), x._var)
         return x
 

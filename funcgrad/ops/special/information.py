@@ -24,7 +24,7 @@ from funcgrad.ops.elementwise import (
     sin,
     where,
 )
-from funcgrad.ops.special.family import S, special
+from funcgrad.ops.special.family import S, beside, special
 
 _LN2, _LN10, _DEGREE = math.log(2.0), math.log(10.0), math.pi / 180.0
 
@@ -36,8 +36,8 @@ special("log_expit", lambda t, x: t * S.expit(-x), source="closed form")
 
 # ---- x log y, and entropies
 
-special("xlogy", lambda t, y: t * log(y), lambda t, x, y: t * scale(x, reciprocal(y)), source="closed form")
-special("xlog1py", lambda t, y: t * log1p(y), lambda t, x, y: t * scale(x, reciprocal(1.0 + y)), source="closed form")
+special("xlogy", lambda t, y: t * log(beside(y, t)), lambda t, x, y: t * scale(x, reciprocal(y)), source="closed form")
+special("xlog1py", lambda t, y: t * log1p(beside(y, t)), lambda t, x, y: t * scale(x, reciprocal(1.0 + y)), source="closed form")
 special("entr", lambda t, x: t * -(log(x) + 1.0), source="closed form")
 special("rel_entr", lambda t, x, y: t * (log(divide(x, y)) + 1.0), lambda t, x, y: t * -scale(x, reciprocal(y)), source="closed form")
 special("kl_div", lambda t, x, y: t * log(divide(x, y)), lambda t, x, y: t * (1.0 - scale(x, reciprocal(y))), source="closed form")
@@ -52,7 +52,12 @@ def _pseudo_huber_width(t: Value, x: Value, y: Value) -> Value:
     return t * (share * share * (y * ratio(y, h)))
 
 
-special("huber", lambda t, x, y: t * maximum(absolute(y) - x, 0.0), lambda t, x, y: t * maximum(minimum(y, x), -x), source="closed form")
+special(
+    "huber",
+    lambda t, x, y: t * maximum(absolute(beside(y, x)) - x, 0.0),
+    lambda t, x, y: t * maximum(minimum(y, x), -x),
+    source="closed form",
+)
 special("pseudo_huber", _pseudo_huber_width, lambda t, x, y: t * (x * ratio(y, hypot(x, y))), source="closed form")
 
 # ---- (x^y - 1) / y
@@ -81,11 +86,16 @@ def _exprel_slope(x: Value) -> Value:
     return where(near, _series(inside), (exp(x) * (1.0 - outside) + outside) * outside)
 
 
-special("boxcox", lambda t, x, y: t * power(x, y - 1.0), lambda t, x, y, out: t * _in_exponent(log(x), out, y), source="Box and Cox (1964)")
+special(
+    "boxcox",
+    lambda t, x, y: t * power(x, y - 1.0),
+    lambda t, x, y, out: t * _in_exponent(log(beside(x, y)), out, y),
+    source="Box and Cox (1964)",
+)
 special(
     "boxcox1p",
     lambda t, x, y: t * exp(scale(y - 1.0, log1p(x))),
-    lambda t, x, y, out: t * _in_exponent(log1p(x), out, y),
+    lambda t, x, y, out: t * _in_exponent(log1p(beside(x, y)), out, y),
     source="Box and Cox (1964)",
 )
 special(

@@ -54,7 +54,7 @@ LARGE = 1 << 8
 MISS = "raise Missed"
 """Where a guard does not hold. Who wants no exception writes something else there."""
 
-TAKEN = frozenset("program Missed differ length tiles".split())
+TAKEN = frozenset("program Missed differ length tiles args".split())
 """Names that mean something in generated code."""
 
 _serial = itertools.count()

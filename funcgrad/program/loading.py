@@ -6,7 +6,6 @@ Operations and records are looked up in our own tables; words in params are word
 from __future__ import annotations
 
 import base64
-import copyreg
 import json
 import re
 from collections import OrderedDict, defaultdict
@@ -210,4 +209,3 @@ def array(dtype: Any, shape: Any, packed: Any) -> np.ndarray[Any, Any]:
 
 
 load.__module__ = "funcgrad.program"  # where pickles look for it
-copyreg.pickle(Program, lambda p: (load, (p.to_bytes(),)))

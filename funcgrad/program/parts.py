@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -32,13 +32,38 @@ T = TypeVar("T", bound=Primitive)
 C = TypeVar("C", bound=type)
 
 
-class Var:
+put = object.__setattr__
+
+
+class Frozen:
+    """Data that stay as they were made, in slots: a recording makes too many for more. `__init__` puts `FIELDS` in."""
+
+    __slots__ = ()
+    FIELDS: ClassVar[tuple[str, ...]]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: make a new one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: make a new one")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple([getattr(self, name) for name in self.FIELDS])
+
+
+class Var(Frozen):
     """A variable: its number, shape and dtype, and nothing else."""
 
     __slots__ = ("dtype", "number", "shape")
+    FIELDS = ("number", "shape", "dtype")
+    number: int
+    shape: Shape
+    dtype: DType
 
     def __init__(self, number: int, shape: Shape, dtype: DType) -> None:
-        self.number, self.shape, self.dtype = number, shape, dtype
+        put(self, "number", number)
+        put(self, "shape", shape)
+        put(self, "dtype", dtype)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -55,14 +80,16 @@ class Var:
         return f"{letters(self.number)}:{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
-class Literal:
+class Literal(Frozen):
     """A typed scalar. Two are equal where their bits are: -0.0 is not 0.0, and nan is nan."""
 
     __slots__ = ("value",)
+    FIELDS = ("value",)
     shape: Shape = ()
+    value: np.generic
 
     def __init__(self, value: np.generic) -> None:
-        self.value = value
+        put(self, "value", value)
 
     @property
     def dtype(self) -> DType:
@@ -91,13 +118,19 @@ Atom = Var | Literal
 """What an equation reads, and what a program gives back."""
 
 
-class Line:
+class Line(Frozen):
     """Where in the user's code an equation comes from."""
 
     __slots__ = ("filename", "function", "number")
+    FIELDS = ("filename", "number", "function")
+    filename: str
+    number: int
+    function: str
 
     def __init__(self, filename: str, number: int, function: str) -> None:
-        self.filename, self.number, self.function = filename, number, function
+        put(self, "filename", filename)
+        put(self, "number", number)
+        put(self, "function", function)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Line and self._all == other._all
@@ -149,13 +182,19 @@ def known(name: str) -> Primitive | None:
     return ALONE.get(name) or special.primitive(name)
 
 
-class Equation:
+class Equation(Frozen):
     """`outputs = primitive(*inputs, **params)`; pure, and nothing in place. `params` are sorted pairs, hashable, without arrays.
 
     `line` says nothing about equality.
     """
 
     __slots__ = ("inputs", "line", "outputs", "params", "primitive")
+    FIELDS = ("primitive", "inputs", "outputs", "params", "line")
+    primitive: Primitive
+    inputs: tuple[Atom, ...]
+    outputs: tuple[Var, ...]
+    params: tuple[tuple[str, Any], ...]
+    line: Line | None
 
     def __init__(
         self,
@@ -165,7 +204,11 @@ class Equation:
         params: tuple[tuple[str, Any], ...] = (),
         line: Line | None = None,
     ) -> None:
-        self.primitive, self.inputs, self.outputs, self.params, self.line = primitive, inputs, outputs, params, line
+        put(self, "primitive", primitive)
+        put(self, "inputs", inputs)
+        put(self, "outputs", outputs)
+        put(self, "params", params)
+        put(self, "line", line)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -187,13 +230,15 @@ class Equation:
         return dict(self.params)[name]
 
 
-class Static:
+class Static(Frozen):
     """A leaf that is no number: part of what was recorded, and not of what a program takes."""
 
     __slots__ = ("value",)
+    FIELDS = ("value",)
+    value: Any
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        put(self, "value", value)
 
     def __repr__(self) -> str:
         return f"Static({self.value!r})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +179,10 @@ class Program:
         6.0
         """
         return to_bytes(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds no code either: it names `load`, which is imported for it."""
+        return importlib.import_module("funcgrad.program.loading").load, (self.to_bytes(),)
 
     def __repr__(self) -> str:
         return f"<{title(self)}: {counted(self)}>"

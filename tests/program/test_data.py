@@ -6,6 +6,8 @@ import copy
 import json
 import pickle
 import pickletools
+import subprocess
+import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -93,6 +95,23 @@ def test_a_pickle_names_one_function() -> None:
     data = pickle.dumps(fg.trace(FUNCTIONS["while and cond"][0])(X))
     strings = [arg for op, arg, _ in pickletools.genops(data) if isinstance(arg, str)]
     assert strings == ["funcgrad.program", "load"]
+
+
+def test_a_program_is_pickled_before_anything_is_loaded() -> None:
+    """In a process that has asked for nothing but a trace."""
+    code = "import pickle, funcgrad as fg; p = fg.trace(lambda x: x * x)(3.0); assert pickle.loads(pickle.dumps(p)) == p"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
+def test_what_a_program_is_made_of_stays_as_it_was_made() -> None:
+    p = fg.trace(lambda x: np.sin(x) * 2.0)(X)
+    e = p.equations[0]
+    for part, field in ((p, "inputs"), (e, "inputs"), (e.line, "number"), (p.inputs[0], "shape"), (p.equations[1].inputs[1], "value")):
+        with pytest.raises(AttributeError):
+            setattr(part, field, None)
+        with pytest.raises(AttributeError):
+            delattr(part, field)
+        assert copy.copy(part) == part
 
 
 # ---- what is no data

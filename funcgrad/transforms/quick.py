@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Traced
+from funcgrad.later import later
 from funcgrad.program.parts import OTHERWISE, Static
-from funcgrad.transforms.direct import direct
 from funcgrad.transforms.forward import ForwardTracer
 from funcgrad.transforms.linearize import LinTracer
 from funcgrad.transforms.staging import Path
 from funcgrad.transforms.watching import Watch
+
+if TYPE_CHECKING:
+    from funcgrad.transforms.direct import direct
+else:
+    direct = later("funcgrad.transforms.direct", "direct")
 
 _ndarray = np.ndarray
 _TRACERS = (LinTracer, ForwardTracer)

@@ -82,13 +82,16 @@ class Plan:
 class Parts:
     """`axes` has a slice, an int or an array of ints per axis; `order` the places of all parts, None for a new axis.
 
+    An Ellipsis that stands for no axis stands between others, as a slice does (`between`: before which part of the order).
     `made` are axes of length 1 that a mask of one bool is read along: the array has none for it.
     """
 
-    __slots__ = ("axes", "made", "order", "shape")
+    __slots__ = ("axes", "between", "made", "order", "shape")
 
-    def __init__(self, shape: Shape, axes: tuple[Any, ...], order: tuple[int | None, ...], made: tuple[int, ...]) -> None:
-        self.shape, self.axes, self.order, self.made = shape, axes, order, made
+    def __init__(
+        self, shape: Shape, axes: tuple[Any, ...], order: tuple[int | None, ...], made: tuple[int, ...], between: int | None
+    ) -> None:
+        self.shape, self.axes, self.order, self.made, self.between = shape, axes, order, made, between
 
     @property
     def fancy(self) -> list[int]:
@@ -102,6 +105,8 @@ class Parts:
     @property
     def stand_together(self) -> bool:
         places = [k for k, a in enumerate(self.order) if a is not None and type(self.axes[a]) is not slice]
+        if self.between is not None and places[0] < self.between <= places[-1]:
+            return False
         return places[-1] - places[0] + 1 == len(places)
 
 
@@ -111,7 +116,11 @@ def parts_of(shape: Shape, index: Sequence[Any], arrays: Sequence[Value]) -> Par
     axes: list[Any] = []
     order: list[int | None] = []
     made: list[int] = []
+    between = None
     for part in _without_ellipsis(len(shape), index, arrays):
+        if part is Ellipsis:
+            between = len(order)
+            continue
         if part is None:
             order.append(None)
             continue
@@ -121,13 +130,13 @@ def parts_of(shape: Shape, index: Sequence[Any], arrays: Sequence[Value]) -> Par
             order.append(len(axes))
             sizes.append(1 if len(axes) in made else next(rest))
             axes.append(p)
-    return Parts(tuple(sizes), tuple(axes), tuple(order), tuple(made))
+    return Parts(tuple(sizes), tuple(axes), tuple(order), tuple(made), between)
 
 
 def _without_ellipsis(rank: int, index: Sequence[Any], arrays: Sequence[Value]) -> list[Any]:
     missing = [slice(None)] * (rank - sum([_width(p, arrays) for p in index]))
     at = next((k for k, p in enumerate(index) if p is Ellipsis), None)
-    return [*index, *missing] if at is None else [*index[:at], *missing, *index[at + 1 :]]
+    return [*index, *missing] if at is None else [*index[:at], *(missing or [Ellipsis]), *index[at + 1 :]]
 
 
 def _width(part: Any, arrays: Sequence[Value]) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
@@ -261,6 +261,8 @@ def index(draw: Any) -> tuple[Any, ...]:
 
 @settings(deadline=None)
 @given(index())
+@example((slice(0, None), 0, Ellipsis, np.array([1, 0, -1])))  # an Ellipsis of no axes keeps arrays apart
+@example((slice(None), np.array([0, 1]), Ellipsis, np.array([1, 0])))
 def test_any_index(i: tuple[Any, ...]) -> None:
     """Reading, its transpose, and all that writes, bit for bit."""
     part = CUBE[i]

@@ -134,7 +134,7 @@ def parts_of(shape: Shape, index: Sequence[Any], arrays: Sequence[Value]) -> Par
 
 
 def _without_ellipsis(rank: int, index: Sequence[Any], arrays: Sequence[Value]) -> list[Any]:
-    missing = [slice(None)] * (rank - sum([_width(p, arrays) for p in index]))
+    missing: list[Any] = [slice(None)] * (rank - sum([_width(p, arrays) for p in index]))
     at = next((k for k, p in enumerate(index) if p is Ellipsis), None)
     return [*index, *missing] if at is None else [*index[:at], *(missing or [Ellipsis]), *index[at + 1 :]]
 

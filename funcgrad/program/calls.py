@@ -10,14 +10,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
 from funcgrad.core import Traced, Value, dtype_of, shape_of
 from funcgrad.numpy.bridge import stacked
 from funcgrad.program.evaluate import evaluate
-from funcgrad.program.parts import Equation, Leaf, Miss, Missed, Static, Var
+from funcgrad.program.parts import Equation, Frozen, Leaf, Miss, Missed, Static, Var, put
 from funcgrad.program.program import Program, compiled
 from funcgrad.pytree.compare import difference
 from funcgrad.tensor import Tensor, of_fresh
@@ -27,10 +26,10 @@ _ndarray = np.ndarray
 DOUBLE = np.dtype(np.float64)
 
 
-@attrs.frozen
-class Signature:
+class Signature(Frozen):
     """How a program is called: the name of its function, the trees that it takes (args, kwargs) and gives, and their leaves."""
 
+    FIELDS = ("name", "arguments", "in_def", "out_def", "ins", "outs")
     name: str
     arguments: tuple[str, ...]
     """What the function calls its positional arguments."""
@@ -38,6 +37,32 @@ class Signature:
     out_def: pytree.TreeDef
     ins: tuple[Leaf, ...]
     outs: tuple[Leaf, ...]
+
+    def __init__(
+        self,
+        name: str,
+        arguments: tuple[str, ...],
+        in_def: pytree.TreeDef,
+        out_def: pytree.TreeDef,
+        ins: tuple[Leaf, ...],
+        outs: tuple[Leaf, ...],
+    ) -> None:
+        put(self, "name", name)
+        put(self, "arguments", arguments)
+        put(self, "in_def", in_def)
+        put(self, "out_def", out_def)
+        put(self, "ins", ins)
+        put(self, "outs", outs)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Signature and self._all == other._all
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
+    @property
+    def _all(self) -> tuple[Any, ...]:
+        return self.name, self.arguments, self.in_def, self.out_def, self.ins, self.outs
 
     def word(self, path: str) -> str:
         """A path in (args, kwargs) as the user would say it: `params['steps']`."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -36,7 +36,10 @@ put = object.__setattr__
 
 
 class Frozen:
-    """Data that stay as they were made, in slots: a recording makes too many for more. `__init__` puts `FIELDS` in."""
+    """Data that stay as they were made. `__init__` puts `FIELDS` in.
+
+    (A recording makes very many, and at a first call it would take longer to make classes of attrs than to record.)
+    """
 
     __slots__ = ()
     FIELDS: ClassVar[tuple[str, ...]]
@@ -49,6 +52,10 @@ class Frozen:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple([getattr(self, name) for name in self.FIELDS])
+
+    def but(self, **changes: Any) -> Self:
+        """The same with other values in some fields."""
+        return type(self)(**{name: changes.pop(name, getattr(self, name)) for name in self.FIELDS}, **changes)
 
 
 class Var(Frozen):

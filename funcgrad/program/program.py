@@ -7,8 +7,6 @@ import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from funcgrad import errors
 from funcgrad.core import Primitive, Traced
 from funcgrad.later import later
@@ -19,6 +17,7 @@ from funcgrad.program.parts import (
     Atom,
     DType,
     Equation,
+    Frozen,
     Leaf,
     Line,
     Literal,
@@ -28,6 +27,7 @@ from funcgrad.program.parts import (
     Var,
     letters,
     literal,
+    put,
     sorted_params,
     spec_like,
     variables,
@@ -58,8 +58,7 @@ def contents(captures: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([id(x) if isinstance(x, Traced) else (x.dtype.str, x.shape, x.tobytes()) for x in captures])
 
 
-@attrs.frozen(cache_hash=True, repr=False)
-class Program:
+class Program(Frozen):
     """`outputs` as a function of `inputs`, the last of which are the values that the function captured.
 
     `fg.trace` makes one that can be called as the function itself. A program that an equation holds has no captures of its own: they
@@ -73,11 +72,41 @@ class Program:
         signature: how it is called.
     """
 
+    FIELDS = ("inputs", "equations", "outputs", "captures", "signature")
     inputs: tuple[Var, ...]
     equations: tuple[Equation, ...]
     outputs: tuple[Atom, ...]
-    captures: tuple[Any, ...] = attrs.field(default=(), eq=contents, hash=False)
-    signature: Signature | None = attrs.field(default=None, hash=False)
+    captures: tuple[Any, ...]
+    signature: Signature | None
+
+    def __init__(
+        self,
+        inputs: tuple[Var, ...],
+        equations: tuple[Equation, ...],
+        outputs: tuple[Atom, ...],
+        captures: tuple[Any, ...] = (),
+        signature: Signature | None = None,
+    ) -> None:
+        put(self, "inputs", inputs)
+        put(self, "equations", equations)
+        put(self, "outputs", outputs)
+        put(self, "captures", captures)
+        put(self, "signature", signature)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is Program
+            and (self.inputs, self.equations, self.outputs) == (other.inputs, other.equations, other.outputs)
+            and contents(self.captures) == contents(other.captures)
+            and self.signature == other.signature
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash((self.inputs, self.equations, self.outputs))
 
     @property
     def size(self) -> int:

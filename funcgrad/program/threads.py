@@ -1,40 +1,22 @@
 """Work shared among threads: they take tiles from one queue, and whoever asked takes part.
 
 The threads of a process are made when there is work for them, and wait for more. A forked process makes its own.
-How many may share the work is a property of the caller's context, which those who help have as well.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
+from funcgrad.program.sharing import limit
+
 Tile = tuple[int, int]
 Work = Callable[..., tuple[bool, ...]]
-
-
-_limit: ContextVar[int | None] = ContextVar("threads", default=None)
-
-
-def limit() -> int | None:
-    """How many threads may share work here; None: as many as there are processors."""
-    return _limit.get()
-
-
-@contextlib.contextmanager
-def at_most(threads: int) -> Iterator[None]:
-    """Inside, no more than these share work."""
-    token = _limit.set(threads)
-    try:
-        yield
-    finally:
-        _limit.reset(token)
 
 
 def spread(work: Work, tiles: Sequence[Tile], threads: int | None, *arrays: Any) -> tuple[bool, ...]:

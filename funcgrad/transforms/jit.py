@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad import errors
 from funcgrad.core import Label
 from funcgrad.later import later
-from funcgrad.program.threads import at_most
+from funcgrad.program.sharing import at_most
 from funcgrad.transforms.arguments import dress, label_of
 from funcgrad.transforms.jitted import Jitted
 

@@ -19,7 +19,7 @@ from funcgrad.ops.kinds import Structured
 from funcgrad.program.evaluate import evaluate
 from funcgrad.program.parts import OTHERWISE
 from funcgrad.program.program import Program, compiled
-from funcgrad.program.threads import at_most, limit
+from funcgrad.program.sharing import at_most, limit
 from funcgrad.transforms.batch import Batch, BatchTracer
 from funcgrad.transforms.calls import Call, Outputs, apply, newest
 from funcgrad.transforms.derive import LABEL, Mask, Pair, batched, depends, full, paired, pushed

@@ -9,8 +9,6 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from funcgrad import errors
 from funcgrad.core import Traced, Value
 from funcgrad.later import later
@@ -68,12 +66,12 @@ class Path:
 
     def _form(self) -> Any:
         """The signature without the types of numbers, which may depend on values: a `cond` knows the dtype alone."""
-        return attrs.evolve(self.signature, outs=tuple([y if type(y) is Static else None for y in self.signature.outs]))
+        return self.signature.but(outs=tuple([y if type(y) is Static else None for y in self.signature.outs]))
 
     def agree(self, other: Path) -> None:
         """Numbers of two types become NumPy's."""
         pairs = zip(self.signature.outs, other.signature.outs, strict=True)
-        self.signature = attrs.evolve(self.signature, outs=tuple([x if x == y else None for x, y in pairs]))
+        self.signature = self.signature.but(outs=tuple([x if x == y else None for x, y in pairs]))
 
     def _constants(self, other: Path) -> tuple[list[Static], list[Static]]:
         """The results that are no numbers."""

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
-import attrs
 import numpy as np
 
 from funcgrad import errors, pytree
@@ -81,7 +80,7 @@ def recorded(label: Label, fun: Callable[..., Any], args: tuple[Any, ...], kwarg
     numbers = iter([type(y) if type(y) in NUMBERS else None for y in recording.values])
     ends = tuple([next(numbers) if leaf is None else leaf for leaf in outs])
     signature = Signature(label.function, names, in_def, out_defs[0], tuple(ins), ends)
-    return attrs.evolve(recording.program, captures=recording.operands, signature=signature), recording
+    return recording.program.but(captures=recording.operands, signature=signature), recording
 
 
 _KINDS = {*"biufc"}

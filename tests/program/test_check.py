@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import numpy as np
 import pytest
 
@@ -52,7 +51,7 @@ def test_what_is_right_is_given_back(name: str) -> None:
 
 
 def _with_output(v: Any) -> Program:
-    return attrs.evolve(VALID["elementwise"], outputs=(v,))
+    return VALID["elementwise"].but(outputs=(v,))
 
 
 def _guard(of_what: Any, **params: Any) -> Program:
@@ -76,7 +75,7 @@ INVALID = {
     "a literal that is a Python number": (_with_output(Literal(2.0)), "the literal 2.0 is no NumPy scalar"),  # type: ignore[arg-type]
     "a bare value": (_with_output(2.0), "2.0 is read, and is neither a variable nor a literal"),
     "a number that is not the next": (
-        attrs.evolve(VALID["elementwise"], inputs=(Var(0, (2, 3), F), Var(5, (3,), I))),
+        VALID["elementwise"].but(inputs=(Var(0, (2, 3), F), Var(5, (3,), I))),
         "variable f:int64[3] has the number 5, and the next one is 1",
     ),
     "a shape that is a list": (Program((Var(0, [2], F),), (), ()), "is not one of whole numbers"),  # type: ignore[arg-type]
@@ -87,7 +86,7 @@ INVALID = {
     ),
     "a function in params": (of(exp, (2, 3), how=len), "the param how is builtin_function_or_method"),
     "params in no order": (
-        attrs.evolve(VALID["slice"], equations=(_backwards(VALID["slice"].equations[0]),)),
+        VALID["slice"].but(equations=(_backwards(VALID["slice"].equations[0]),)),
         "the params are not sorted",
     ),
     "an axis from the end": (of(reductions.sum, (3,), axis=(-2,)), "axis=(-2,) does not count from the front"),
@@ -128,9 +127,9 @@ INVALID = {
     "sizes that differ": (of(DOT, (2,), ints=True, contract=((0,), (0,)), batch=((), ()), call="dot"), "the operands are of"),
     "an index": (of(indexing.getitem, (3,), index=(0,)), "getitem is written in other primitives"),
     "a product by its NumPy name": (of(contraction.matmul, (2,), ints=True), "matmul is written in other primitives"),
-    "captures inside": (_nested(attrs.evolve(VALID["sum"], captures=(np.ones(3),))), "a nested program has captures"),
+    "captures inside": (_nested(VALID["sum"].but(captures=(np.ones(3),))), "a nested program has captures"),
     "a wrong program inside": (_nested(of(exp, (3,))), "the result has the shape (2, 3)"),
-    "more captures than inputs": (attrs.evolve(VALID["sum"], captures=(1, 2, 3)), "more captured values than inputs"),
+    "more captures than inputs": (VALID["sum"].but(captures=(1, 2, 3)), "more captured values than inputs"),
 }
 
 

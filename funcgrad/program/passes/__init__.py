@@ -17,8 +17,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import attrs
-
 from funcgrad.program.passes import folding, rewrites
 from funcgrad.program.passes.loops import with_inner
 from funcgrad.program.passes.repeats import without_repeats
@@ -36,7 +34,7 @@ RULES = together(folding.RULES, rewrites.RULES)
 def simplified(program: Program) -> Program:
     """The program after all passes, over and over until nothing changes."""
     made = _simplified(program.closed)
-    return attrs.evolve(made, captures=program.captures, signature=program.signature) if made is not program.closed else program
+    return made.but(captures=program.captures, signature=program.signature) if made is not program.closed else program
 
 
 def simplified_here(program: Program) -> Program:

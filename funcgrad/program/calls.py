@@ -54,16 +54,6 @@ class Signature(Frozen):
         put(self, "ins", ins)
         put(self, "outs", outs)
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Signature and self._all == other._all
-
-    def __hash__(self) -> int:
-        return hash(self._all)
-
-    @property
-    def _all(self) -> tuple[Any, ...]:
-        return self.name, self.arguments, self.in_def, self.out_def, self.ins, self.outs
-
     def word(self, path: str) -> str:
         """A path in (args, kwargs) as the user would say it: `params['steps']`."""
         first, _, rest = path[4:].partition("]")

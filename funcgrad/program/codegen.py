@@ -320,13 +320,18 @@ def written(program: Program, to: Source) -> Body:
     return Body(program, to, tuple(given), tuple([to.atom(x, True) for x in program.outputs]))
 
 
+def listed(names: Sequence[str]) -> str:
+    """What a tuple is unpacked to; there may be nothing in it."""
+    return f"{', '.join(names)}, = " if names else ""
+
+
 def one_call(program: Program, function: Callable[..., Any]) -> Body:
     """All that the program does, done by another function."""
     to = Source()
     given = to.named(program.inputs)
     outs = [f"y{k}_" for k in range(len(program.outputs))]
     to.functions.append("".join([f"# {line}\n" for line in function.__dict__["source"].splitlines()]) + "\n")
-    to.add(f"{', '.join(outs)}, = {to.constant(function, 'run')}({', '.join(given)})")
+    to.add(f"{listed(outs)}{to.constant(function, 'run')}({', '.join(given)})")
     return Body(program, to, tuple(given), tuple(outs))
 
 

@@ -51,7 +51,17 @@ class Frozen:
         raise AttributeError(f"{type(self).__name__} is immutable: make a new one")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple([getattr(self, name) for name in self.FIELDS])
+        return type(self), self._all
+
+    @property
+    def _all(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self.FIELDS])
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._all == other._all
+
+    def __hash__(self) -> int:
+        return hash(self._all)
 
     def but(self, **changes: Any) -> Self:
         """The same with other values in some fields."""
@@ -138,16 +148,6 @@ class Line(Frozen):
         put(self, "filename", filename)
         put(self, "number", number)
         put(self, "function", function)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Line and self._all == other._all
-
-    def __hash__(self) -> int:
-        return hash(self._all)
-
-    @property
-    def _all(self) -> tuple[str, int, str]:
-        return self.filename, self.number, self.function
 
     def __repr__(self) -> str:
         return f"Line({self.place})"

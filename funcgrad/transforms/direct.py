@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad import pytree
 from funcgrad.program.buffers import is_fresh
 from funcgrad.program.calls import left
-from funcgrad.program.codegen import MISS, Body, body, compiled
+from funcgrad.program.codegen import MISS, Body, body, compiled, listed
 from funcgrad.program.parts import Static
 from funcgrad.program.program import Var
 from funcgrad.pytree.compiled import flatten_source
@@ -45,7 +45,7 @@ def direct(path: Path, watch: Watch, args: tuple[Any, ...]) -> Callable[[tuple[A
     if made.code.functions or len(made.code.lines) > LONGEST:
         outer.values["run__"] = compiled(path.program)
         outs: Sequence[str] = [f"y{k}__" for k in range(len(made.outs))]
-        inner.append(f"{''.join([f'{y}, ' for y in outs])} = run__({', '.join(made.given)})")
+        inner.append(f"{listed(outs)}run__({', '.join(made.given)})")
     else:
         outs = made.outs
         inner += [line[4:].split(MISS)[0] + "return NotImplemented" if MISS in line else line[4:] for line in made.code.lines]

@@ -352,3 +352,23 @@ def test_what_may_raise_inside_a_loop_that_nobody_reads() -> None:
     assert [compiled(s * np.eye(2)) for s in (1.0, 1.0, 1.0, -1.0, 2.0)] == [2.0, 2.0, 2.0, -1.0, 4.0]
     program = compiled.lower(np.eye(2))
     assert "scan" in [e.primitive.name for e in simplified(program.closed).equations]
+
+
+def test_nothing_but_questions() -> None:
+    """A function that gives no number is compiled for what it asks: in many lines, and in lanes."""
+
+    def long(x: Any) -> Any:
+        for _ in range(150):
+            x = np.sin(x) * 1.01
+        return 1.0 if np.sum(x) > 1e9 else None
+
+    def in_lanes(p: Any) -> Any:
+        y = np.sum(np.sin(p[:, :3] * p[:, 3:]) * p[:, :3], axis=1)
+        z = sum(np.sum(p[:, :3] * p[:, c : c + 1], axis=1) * y for c in range(3))
+        return 2.0 if np.isnan(np.sum(z)) else None
+
+    for f, x in ((long, np.ones(4)), (in_lanes, np.random.default_rng(0).normal(size=(500, 6)))):
+        compiled = fg.jit(f)
+        for _ in range(4):
+            assert compiled(x) is None
+        assert compiled.stats(x).paths == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from funcgrad.ops.reductions import shares
 from funcgrad.program.broad import broad
 from funcgrad.program.codegen import compiled, source
 from funcgrad.program.winners import ADD_SHARES
-from tests.program.test_codegen import LEAST, assert_same, numbers, plain_bits, recorded, threads_for_all_tiles
+from tests.program.test_codegen import LEAST, assert_same, numbers, peak_of, plain_bits, recorded, threads_for_all_tiles
 
 __all__ = ["threads_for_all_tiles"]
 
@@ -76,12 +75,7 @@ def test_softmax_takes_the_memory_of_its_result() -> None:
     n = 16 * LEAST
     program, values = recorded(lambda x: [fg.grad(lse)(x)], np.random.default_rng(0).normal(size=n))
     function = compiled(program, 1)
-    function(*values)
-    tracemalloc.start()
-    function(*values)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 9 * n + 4 * 8 * LEAST
+    assert peak_of(function, *values) < 9 * n + 4 * 8 * LEAST
 
 
 # ---- shares of winners
